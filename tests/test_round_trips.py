@@ -17,11 +17,9 @@ from tests.lockstep import batched, from_start, from_zero, rows_of, same
 from tests.lockstep_back import dummy, monitored, subproc
 from tests.profiles import examples
 from tests.strategies import scripts
+from tests.to_sb3.driving import mode_of
 
 pytest.importorskip("stable_baselines3")
-
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 
 
 def fns(chosen: Script, n: int) -> list[MakeEnv]:

@@ -19,6 +19,7 @@ from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep_back import back_programs, lockstep
 from tests.parallel.teams import forked, parts_of, unshifted
 from tests.profiles import examples
+from tests.to_sb3.driving import mode_of
 from tests.to_sb3.test_faults import Failing, SeveralError
 
 STEP = np.zeros(5, int)
@@ -63,9 +64,6 @@ def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
 
 
 # --- the way to Gymnasium -------------------------------------------------------------------------
-
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 
 
 @mode_of
