@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.envs import ENDINGS, Script, fns, script
 from tests.lockstep import lockstep, mapped, same
-from tests.native import Form, NativeEnv, RestartsRows
+from tests.native import Form, NativeEnv, Restart, RestartsRows
 from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, split
 from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
 from tests.profiles import examples
@@ -96,19 +96,14 @@ class KeepsInfos(RestartsRows):
             one.append("step")
         return *results, {**infos, **self.kept}
 
-
-class _Empties:
-    def __call__(self, env: KeepsInfos, mask: Any) -> Any:
-        env.kept["energy"][mask] = 0
-        for one in env.kept.get("bag", ()):
+    def reset_rows(self, mask: Any, seed: Any, options: Any) -> Any:
+        self.kept["energy"][mask] = 0
+        for one in self.kept.get("bag", ()):
             one.clear()
-        return env.reset_rows(mask, None, None)
-
-    def restart_rows(self, env: KeepsInfos, rows: Any) -> Any:
-        return self(env, np.isin(np.arange(env.num_envs), rows))[0][rows], {}
+        return super().reset_rows(mask, seed, options)
 
 
-sb3compat.register_partial_reset(KeepsInfos, _Empties())
+sb3compat.register_partial_reset(KeepsInfos, Restart())
 
 
 @pytest.mark.parametrize("bag", [False, True])
