@@ -208,6 +208,19 @@ def test_every_name_of_the_table_is_used() -> None:
     assert len({(name.module, name.owner, name.name) for name in NAMES}) == len(NAMES)
 
 
+def test_contributing_names_the_rooms_and_the_arrows() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = text.partition("## Where things live\n")[2].partition("\n## ")[0]
+    (line,) = re.findall(r"^`__init__`.* → .*\.$", section, re.MULTILINE)
+    levels = line.split(" → ")
+    assert [tuple(re.findall(r"`(\w+)`", level)) for level in levels] == list(ROOMS)
+    named = re.findall(r"\]\(([\w./]+)\)", section)
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    here = {path.relative_to(ROOT).as_posix() for path in PACKAGE.iterdir() if path.suffix == ".py"}
+    here |= {f"sb3compat/{path.parent.name}" for path in PACKAGE.glob("*/__init__.py")}
+    assert here <= {*named}
+
+
 BROKEN = [
     ("_convert/types", "def f():\n    from sb3compat import to_sb3", "_convert imports sb3compat"),
     ("_upstream/pipes", "from .._to_sb3 import adapter", "_upstream imports sb3compat._to_sb3"),
