@@ -12,7 +12,7 @@ from tests.interpreter import run
 
 ROOT = Path(__file__).parents[3]
 TINY = "tests.conformance.tiny"
-ONLY = ("--only", "terminal_observation_iff_done")
+ONLY = ("--only", "reset_returns_obs_only")
 
 
 def sb3compat(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
