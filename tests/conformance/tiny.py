@@ -188,6 +188,13 @@ class NoReset(TinyVecEnv):
         return super().reset(), {}
 
 
+class Loud(TinyVecEnv):
+    """Raises what not every terminal can show."""
+
+    def reset(self) -> Any:
+        raise ValueError("[bold]≥[/bold] \x1b[31m \ud800")
+
+
 class Worn(TinyVecEnv):
     """Forgets the terminal observation for good, once some instances have been made."""
 
