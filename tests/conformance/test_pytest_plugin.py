@@ -11,12 +11,13 @@ import pytest
 
 from sb3compat.conformance.checks import catalogue
 from sb3compat.conformance.commands import check as check_command  # noqa: F401  (the plugin loads what it loads)
+from tests.conformance.runs import OWN_CHECK
+from tests.interpreter import REPOSITORY
 from tests.interpreter import run as python
 
 # pytester forgets the modules that a run imports, and NumPy cannot be imported twice.
 assert catalogue.checks_of()
 
-ROOT = Path(__file__).parents[2]
 TINY = "tests.conformance.tiny"
 Run = Callable[..., pytest.RunResult]
 FEW = "reset_returns_obs_only or step_returns_four or dones_bool_array or iff_done"
@@ -26,7 +27,7 @@ QUICK = "num_envs_positive or reset_returns_obs_only"
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
     def run(target: str, *arguments: str, isolate: bool = False) -> pytest.RunResult:
         here = () if isolate else ("--vec-env-no-isolate",)
@@ -184,38 +185,14 @@ def test_the_knowledge_of_an_environment_is_passed_on(run: Run, pytester: pytest
     )
 
 
-CONFTEST = '''
-from sb3compat.conformance import check, expect
-
-@check("vec_env", severity="error", source="https://example.org")
-def rewards_are_one(record):
-    """Each reward is 1."""
-    for step in record.steps:
-        yield expect(f"({{0}} == {limit()}).all()", step.rewards, should="1")
-
-def limit():
-    return 1
-'''
-
-
 def test_checks_of_a_conftest_run(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    pytester.makeconftest(CONFTEST)
-    pytester.makepyfile(
-        twice="""
-        from tests.conformance.tiny import TinyVecEnv
-
-        class Twice(TinyVecEnv):
-            def step_wait(self):
-                obs, rewards, dones, infos = super().step_wait()
-                return obs, 2 * rewards, dones, infos
-        """
-    )
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    pytester.makeconftest(OWN_CHECK)
     # In a process of its own, as what is registered stays registered.
     result = pytester.runpytest_subprocess(
-        "-p", "sb3compat.pytest_plugin", "--vec-env", "twice.py:Twice",
+        "-p", "sb3compat.pytest_plugin", "--vec-env", f"{TINY}:Generous",
         "--vec-env-only", "rewards_are_one", "--vec-env-programs", "2",
     )  # fmt: skip
     result.assert_outcomes(failed=1)
@@ -227,7 +204,7 @@ def test_checks_of_a_conftest_run(
 def test_the_fixture_checks_what_a_factory_makes(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     pytester.makepyprojecttoml("[tool.sb3compat]\nno-isolate = true\nprograms = 2\n")
     pytester.makepyfile(
         """

@@ -83,6 +83,12 @@ class FloatDones(TinyVecEnv):
         return obs, rewards, dones.astype(float), infos
 
 
+class Generous(TinyVecEnv):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, 2 * rewards, dones, infos
+
+
 class NoTerminalObservation(TinyVecEnv):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()

@@ -211,7 +211,7 @@ class Aims(gym.Env[Any, Any]):
         return self.seen.copy(), 0.0, self.waits == 6, False, {}
 
 
-def test_a_row_that_one_action_does_not_move_is_no_row_that_stands_still() -> None:
+def test_a_row_that_one_action_does_not_move_is_not_still() -> None:
     levels = [partial(Aims, level) for level in (0.0, 0.1, 0.3)]
     subject = examine(lambda: SyncVectorEnv(levels), seconds=1)
     assert not bad(judge(subject, seconds=0.3, only=["rows_are_alike"]))

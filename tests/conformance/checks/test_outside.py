@@ -20,8 +20,8 @@ from sb3compat.conformance import (
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried
-from tests.conformance.runs import checked, here
-from tests.conformance.tiny import TinyVecEnv
+from tests.conformance.runs import OWN_CHECK, checked, here
+from tests.conformance.tiny import Generous, TinyVecEnv
 from tests.interpreter import run as python
 
 pytestmark = pytest.mark.usefixtures("own_checks")
@@ -36,12 +36,6 @@ def rewards_are_small(record: Record) -> Iterator[Demand]:
     """
     for step in record.steps:
         yield expect(f"{{0}}.max() <= {LIMIT}", step.rewards, should=f"at most {LIMIT}")
-
-
-class Generous(TinyVecEnv):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, 2 * rewards, dones, infos
 
 
 def test_a_registered_check_is_one_like_the_others() -> None:
@@ -135,34 +129,10 @@ def test_the_same_module_may_be_imported_again() -> None:
     assert find_check("vec_env", "rewards_are_small").severity == "warning"
 
 
-MODULE = '''
-from sb3compat.conformance import check, expect
-
-
-@check("vec_env", severity="error", source="https://example.org/battery")
-def battery_within_bounds(record):
-    """The battery of each row is between 0 and 1."""
-    for step in record.steps:
-        for i in record.rows:
-            level = step.infos[i]["battery"]
-            yield expect("0 <= {0} <= 1", level, should="between 0 and 1", row=i)
-'''
-ENVIRONMENT = """
-from tests.conformance.tiny import TinyVecEnv
-
-
-class Robots(TinyVecEnv):
-    def step_wait(self):
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards, dones, [{**info, "battery": 7} for info in infos]
-"""
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder with an installed distribution that has a check."""
-    (tmp_path / "robots_checks.py").write_text(MODULE)
-    (tmp_path / "robots.py").write_text(ENVIRONMENT)
+    (tmp_path / "robots_checks.py").write_text(OWN_CHECK)
     about = tmp_path / "robots-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: robots\nVersion: 1.0\n")
@@ -175,15 +145,16 @@ def sb3compat(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_checks_of_an_installed_distribution_are_found(site: Path) -> None:
-    done = sb3compat(site, "check", "robots:Robots", "--only=battery_*", "--format=junit")
+    target = "tests.conformance.tiny:Generous"
+    done = sb3compat(site, "check", target, "--only=rewards_are_*", "--format=junit")
     assert (done.returncode, done.stderr) == (1, "")
-    assert 'classname="sb3compat.vec_env.robots_checks" name="battery_within_bounds"' in done.stdout
-    assert "infos[0]['battery']=7, but should be between 0 and 1" in done.stdout
+    assert 'classname="sb3compat.vec_env.robots_checks" name="rewards_are_one"' in done.stdout
+    assert "rewards=array([2., 2.], dtype=float32), but should be 1" in done.stdout
 
 
 def test_a_distribution_whose_checks_cannot_be_imported_is_named(site: Path) -> None:
     (site / "robots_checks.py").write_text("import no_such_module_at_all\n")
-    for arguments in (["list"], ["check", "robots:Robots"]):
+    for arguments in (["list"], ["check", "tests.conformance.tiny:Generous"]):
         done = sb3compat(site, *arguments)
         assert done.returncode == 2
         assert "Expected the checks of robots to be importable as robots_checks" in done.stderr

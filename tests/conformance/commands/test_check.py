@@ -10,8 +10,8 @@ import pytest
 
 from sb3compat import cli
 from sb3compat.conformance.output.json import load
-from tests.conformance.commands.shell import ONLY, ROOT, TINY, refused, sb3compat
-from tests.interpreter import LOADED, run
+from tests.conformance.commands.shell import ONLY, TINY, refused, sb3compat
+from tests.interpreter import LOADED, REPOSITORY, run
 
 
 def test_a_correct_environment_passes_and_each_file_is_written(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_factory_that_fails_shows_its_own_traceback(
     assert "tiny.py" in lines[1]
     assert "ValueError: no licence for the simulator" in lines
     assert lines[-1] == f"sb3compat: {TINY}:boom cannot be made, see above."
-    assert "sb3compat/" not in said.replace(str(ROOT), "")
+    assert "sb3compat/" not in said.replace(str(REPOSITORY), "")
 
 
 @pytest.mark.parametrize(

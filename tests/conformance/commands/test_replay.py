@@ -13,7 +13,8 @@ import pytest
 from sb3compat import cli
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
-from tests.conformance.commands.shell import ONLY, ROOT, TINY, refused
+from tests.conformance.commands.shell import ONLY, TINY, refused
+from tests.interpreter import REPOSITORY
 
 Said = Callable[..., str]
 
@@ -21,7 +22,7 @@ Said = Callable[..., str]
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> Said:
     """What a command prints in another folder, after its exit code was compared."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     monkeypatch.chdir(tmp_path)
 
     def said(code: int, *arguments: str) -> str:
