@@ -160,7 +160,6 @@ _NATIVE = ["--vectorization-mode=native"]
     ("arguments", "message"),
     [
         (["explain", "dones_bool_aray"], "Did you mean 'dones_bool_array'?"),
-        (["explain", "x"], "got 'x'. `sb3compat list` shows them."),
         (["explain", "qqq"], "got 'qqq'. `sb3compat list` shows them."),
         (["check", f"{TINY}:Tiny"], "got nothing of that name. Did you mean 'TinyVecEnv'?"),
         (["check", f"{TINY}:qqq"], "got nothing of that name. It has AtTheEnd, Dies, "),
@@ -173,7 +172,6 @@ _NATIVE = ["--vectorization-mode=native"]
         (["check", "hatch_bild:make_env"], "Did you mean 'hatch_build'?"),
         (["check", "Pendulum-v1", *_NATIVE], "without a vector_entry_point. Use"),
         (["check", f"{TINY}:boom", "--only=zzz"], "got 'zzz'. `sb3compat list` shows them."),
-        (["check", f"{TINY}:boom", "--no-capability=zzz"], "`sb3compat list` shows them."),
         (["check", "tests/conformance/tiny.py"], "Name it: tests/conformance/tiny.py:make_env"),
         (["check", "tests/conformance/tiny.py:"], "Name it: tests/conformance/tiny.py:make_env"),
         (["check", ":make_env"], "before the colon, got ':make_env'. Name it: my_module:make_env"),
@@ -185,8 +183,6 @@ _NATIVE = ["--vectorization-mode=native"]
             [*["check", "x-v0", "--autoreset-mode=Disabled"], *_NATIVE],
             "Expected --autoreset-mode with --vectorization-mode sync or async",
         ),
-        (["check", f"{TINY}:boom", "--only=dones_bool"], "Did you mean 'dones_bool_array'?"),
-        (["check", f"{TINY}:boom", "--capability=seedin"], "Did you mean 'seeding'?"),
         (
             ["check", f"{TINY}:boom", "--capability=render", "--no-capability=render"],
             "Expected --capability or --no-capability for 'render', got both.",

@@ -7,24 +7,11 @@ from gymnasium.vector import AutoresetMode
 
 from sb3compat import _arguments, cli
 from sb3compat.conformance.output import FORMATS
-from tests.interpreter import run
 
 
 def test_the_parser_repeats_the_names_of_the_kit() -> None:
     assert cli.FORMATS == FORMATS
     assert [*_arguments.AUTORESET_MODES] == [mode.value for mode in AutoresetMode]
-
-
-def test_without_rich_it_says_what_to_install() -> None:
-    script = """
-import sys
-sys.modules["rich"] = None
-from sb3compat.cli import main
-assert main(["check", "CartPole-v1"]) == 2
-"""
-    done = run("-c", script)
-    assert done.returncode == 0, done.stderr
-    assert 'pip install "sb3compat[conformance]"' in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import multiprocessing.spawn
 import re
 import signal
@@ -18,7 +19,10 @@ import pytest
 from sb3compat.conformance import ConformanceError, FactoryError, check_vec_env
 from sb3compat.conformance.run import child as isolation
 from sb3compat.conformance.run import places, session
+from sb3compat.conformance.run.death import cause_of_death
+from sb3compat.conformance.run.log import last_words
 from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.wire import receive
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost, statuses
 from tests.conformance.tiny import TinyVecEnv
@@ -167,3 +171,20 @@ def test_worker_that_runs_its_script_again_names_the_guard() -> None:
     complaint = inspect.getsource(multiprocessing.spawn._check_not_importing_main)
     assert "script does behind 'if __name__" in isolation._how("exit code 1", complaint)
     assert "__main__" not in isolation._how("exit code 1", "KeyError: 3")
+
+
+def test_a_signal_has_a_name() -> None:
+    assert cause_of_death(-signal.SIGSEGV) == "SIGSEGV"
+    assert cause_of_death(-1000) == "signal 1000"
+    assert cause_of_death(7) == "exit code 7"
+
+
+def test_last_words_leave_out_stacks() -> None:
+    log = "Check failed: 2 vs. 3\n    @  0x7f  std::thread::_State()\n"
+    fatal = f"{log}Fatal Python error: Aborted\n\nThread 0x7f:\n  File ...\nExtension modules: ..."
+    assert last_words(log) == ["Check failed: 2 vs. 3"]
+    assert last_words(fatal) == ["Check failed: 2 vs. 3", "Fatal Python error: Aborted"]
+
+
+def test_a_message_that_is_cut_off_in_its_length_is_the_end() -> None:
+    assert receive(io.BytesIO(b"\0\0\0")) is None
