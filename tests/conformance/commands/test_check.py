@@ -127,7 +127,9 @@ except SystemExit as end:
         ("--vec-env=dummy", ("CartPole-v1 (dummy)", "vec_env", None, 2)),
     ],
 )
-def test_an_id_is_made_as_asked_and_is_its_own_reference(way: str, made: tuple[object]) -> None:
+def test_an_id_is_made_as_asked_and_is_its_own_reference(
+    way: str, made: tuple[object, ...]
+) -> None:
     if "--vec-env" in way:
         pytest.importorskip("stable_baselines3")
     done = sb3compat(
