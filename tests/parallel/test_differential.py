@@ -46,7 +46,7 @@ def test_parts_of_every_kind_equal_dummy_vec_env(
     # A nested one presents spaces from 0, which are not those of a single environment.
     nested = any(kind == "nested" for kind, _ in shape)
     chosen = data.draw((unshifted if nested else scripts)(infos, reuse=reuse))
-    build = partial(forked, workers=workers, parent_steps=parent, spin_seconds=1e-4 * spins)
+    build: Any = partial(forked, workers=workers, parent_steps=parent, spin_seconds=1e-4 * spins)
     lockstep(chosen, n, lambda fns: build(parts_of(fns, shape)), data.draw(programs(n)))
 
 
@@ -265,7 +265,7 @@ def test_vec_env_parts_equal_what_they_give_by_themselves(
         infos=data.draw(st.sampled_from(["none", "plain", "wild"])),
     )
     on_worker_lost = data.draw(st.sampled_from(["raise", "restart"]))
-    build = partial(forked, workers=data.draw(st.integers(1, 2)), on_worker_lost=on_worker_lost)
+    build: Any = partial(forked, workers=data.draw(st.integers(1, 2)), on_worker_lost=on_worker_lost)
     program = data.draw(programs(sum(counts)))
     drive_vec_envs(wrap, chosen, counts, build, program, nested=data.draw(st.booleans()))
 
