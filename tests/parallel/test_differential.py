@@ -265,7 +265,7 @@ def test_vec_env_parts_equal_what_they_give_by_themselves(
         infos=data.draw(st.sampled_from(["none", "plain", "wild"])),
     )
     on_worker_lost = data.draw(st.sampled_from(["raise", "restart"]))
-    build: Any = partial(forked, workers=data.draw(st.integers(1, 2)), on_worker_lost=on_worker_lost)
+    build = partial(forked, workers=data.draw(st.integers(1, 2)), on_worker_lost=on_worker_lost)
     program = data.draw(programs(sum(counts)))
     drive_vec_envs(wrap, chosen, counts, build, program, nested=data.draw(st.booleans()))
 
