@@ -12,7 +12,7 @@ from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import lockstep
 from tests.to_sb3.driving import ASYNC, SAME_STEP, made, mode_of, step
 
@@ -51,18 +51,6 @@ def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetM
     with pytest.raises(sb3compat.ConversionError, match=r"shape \(3,\)"):
         env.step(np.zeros(1, int))
     env.reset()
-    env.close()
-
-
-def test_step_async_starts_the_step() -> None:
-    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    env.step_async(np.zeros(2, int))
-    assert all(pipe.poll(30) for pipe in source.parent_pipes)  # answers come before step_wait
-    env.reset()  # drops that step
-    env.step_async(np.zeros(2, int))
-    env.step_wait()
     env.close()
 
 
