@@ -57,15 +57,3 @@ def test_converters_are_known_by_the_name_of_a_class_above_them() -> None:
     assert upstream.converter_class(elsewhere(env)) is None
     assert upstream.is_gymnasiums(wrappers.NormalizeReward.step)
     assert not upstream.is_gymnasiums(Remembering.__init__)
-
-
-@pytest.mark.skipif(GYMNASIUM < (1, 3), reason="vector environments are recorded since 1.3")
-@pytest.mark.filterwarnings("ignore:.*Overwriting existing videos")
-def test_video_is_paused_for_a_while(tmp_path: Any) -> None:
-    pytest.importorskip("moviepy")
-    video = wrappers.RecordVideo(SyncVectorEnv(fns()), str(tmp_path))
-    video.recording = True
-    with upstream.paused([Identity(video), video]):
-        assert not video.recording
-    assert video.recording
-    video.recording = False
