@@ -90,11 +90,6 @@ def limited(env_id: str, rows: int, limit: int = LIMIT) -> EnvFns:
     return [partial(gym.make, env_id, max_episode_steps=limit)] * rows
 
 
-def mujoco(env_id: str, limit: int) -> EnvFns:
-    pytest.importorskip("mujoco", reason=f"simulates {env_id}")
-    return limited(env_id, 2, limit)
-
-
 def breakout() -> gym.Env[Any, Any]:
     return AtariWrapper(gym.make("BreakoutNoFrameskip-v4", max_episode_steps=60))
 
@@ -138,7 +133,6 @@ class Training(NamedTuple):
 
 
 CARTPOLES = partial(limited, "CartPole-v1", 2)
-PENDULUMS = partial(limited, "Pendulum-v1", 2)
 REPLAYED = {"learning_starts": 40, "buffer_size": 200, "batch_size": 32}
 # The target network is replaced often, so that a wrong bootstrap reaches the weights.
 TARGETED = {**REPLAYED, "target_update_interval": 20}
@@ -154,9 +148,9 @@ HER = {
 FLIPPING = partial(BitFlippingEnv, n_bits=5)
 
 
+# Algorithms that step and reset in ways of their own; the others share the loops of these.
 TRAININGS = {
     "ppo": Training("PPO", partial(limited, "CartPole-v1", 4, 20), {**ROLLED, "n_steps": 40}, 480),
-    "ppo-continuous": Training("PPO", PENDULUMS, ROLLED),
     "ppo-dict": Training(
         "PPO",
         lambda: [pictures_and_positions] * 2,
@@ -164,22 +158,14 @@ TRAININGS = {
         40,
         "MultiInputPolicy",
     ),
-    "ppo-hopper": Training("PPO", partial(mujoco, "Hopper-v5", 24), {**ROLLED, "n_steps": 60}, 240),
     "a2c": Training("A2C", partial(limited, "CartPole-v1", 3), {"n_steps": 8}, 480),
     "a2c-atari": Training("A2C", atari, CNN, 60, "CnnPolicy", stacked),
     "dqn": Training("DQN", CARTPOLES, {**TARGETED, "exploration_final_eps": 0.5}, 300),
-    "sac": Training("SAC", PENDULUMS, REPLAYED),
-    "sac-cheetah": Training("SAC", partial(mujoco, "HalfCheetah-v5", 9), REPLAYED),
-    "td3": Training("TD3", PENDULUMS, REPLAYED),
-    "ddpg": Training("DDPG", PENDULUMS, REPLAYED),
+    "sac": Training("SAC", partial(limited, "Pendulum-v1", 2), REPLAYED),
     "her": Training("DQN", lambda: [FLIPPING] * 2, HER, policy="MultiInputPolicy"),
     "ars": Training("ARS", CARTPOLES, {"n_delta": 3}),
-    "crossq": Training("CrossQ", PENDULUMS, {"learning_starts": 40, "batch_size": 32}),
     "masked-ppo": Training("MaskablePPO", lambda: [partial(Masked, i) for i in range(3)], ROLLED),
-    "qrdqn": Training("QRDQN", CARTPOLES, TARGETED),
     "recurrent-ppo": Training("RecurrentPPO", CARTPOLES, ROLLED, policy="MlpLstmPolicy"),
-    "tqc": Training("TQC", PENDULUMS, {"learning_starts": 40, "batch_size": 32}),
-    "trpo": Training("TRPO", CARTPOLES, {"n_steps": 30, "batch_size": 30}),
 }
 
 
