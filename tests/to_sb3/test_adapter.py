@@ -38,6 +38,7 @@ def test_adapter_is_a_vec_env() -> None:
     assert isinstance(env, sb3compat.VecEnvAdapter)
     assert env.num_envs == 3
     assert env.unwrapped is env
+    assert repr(env) == "<VecEnvAdapter, SyncVectorEnv(num_envs=3)>"
     assert env.render_mode == "rgb_array"
     assert env.metadata == {"render_modes": ["rgb_array"], "render_fps": 7}
     assert env.observation_space is env.env.single_observation_space
@@ -88,10 +89,6 @@ def test_adapting_twice_and_dropping_one_leaves_the_environment_open() -> None:
     assert type(wrapped.env).__name__ == "Tap"
     assert wrapped.env.env is source
     assert wrapped.env.colour == "blue"  # what wrappers reach for is there
-
-
-def test_repr_names_the_environment() -> None:
-    assert repr(adapted()) == "<VecEnvAdapter, SyncVectorEnv(num_envs=2)>"
 
 
 @class_of

@@ -17,14 +17,6 @@ from tests.native import NativeEnv, UnknownEnv
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, made, mode_of, step
 
 
-def test_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", logger="sb3compat"):
-        sb3compat.to_sb3(SyncVectorEnv(fns()))
-    (record,) = caplog.records
-    assert (record.name, record.levelname) == ("sb3compat", "DEBUG")
-    assert "in NEXT_STEP mode is driven by SyncRows" in record.getMessage()
-
-
 def test_timeout_without_effect_is_refused() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     with pytest.raises(ValueError, match="timeout=None"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from tests.envs import Identity, fns
 from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of, step
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, mode_of, step
 
 
 @pytest.mark.parametrize("cls", [UnknownEnv, NativeEnv])
@@ -179,3 +180,66 @@ def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
                 either.seed(seeds)
         same(env.reset(), plain.reset())
         assert wrapper.seeds == arrived or type(wrapper.seeds) is arrived
+
+
+@pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, Identity])
+def test_observations_are_copied_once(wrap: Any) -> None:
+    """Not where the environment hands out new arrays, and no wrapper may have kept them."""
+    source = SyncVectorEnv(fns(2))
+    kept: list[Any] = []
+    env, deliver = sb3compat.to_sb3(wrap(source)), source.step
+
+    def noted(actions: Any) -> Any:
+        kept.append(deliver(actions))
+        return kept[-1]
+
+    source.step = noted  # type: ignore[method-assign]
+    env.reset()
+    assert np.shares_memory(step(env)[0], kept[0][0]) == (wrap is RecordEpisodeStatistics)
+
+
+class Doubles(VectorWrapper):
+    """Doubles the observations, in the arrays that it gets or in new ones."""
+
+    def __init__(self, env: Any, *, in_place: bool) -> None:
+        super().__init__(env)
+        self.in_place = in_place
+
+    def doubled(self, obs: Any) -> Any:
+        return np.multiply(obs, np.float32(2), out=obs if self.in_place else None)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        return self.doubled(obs), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = self.env.step(actions)
+        return self.doubled(obs), *rest
+
+
+@class_of
+@pytest.mark.parametrize("copy", [True, False])
+def test_wrapper_may_write_into_the_observations_that_it_gets(copy: bool, cls: Any) -> None:
+    streams = []
+    for in_place in (False, True):
+        source = Doubles(cls(fns(lengths=(2, 3)), copy=copy), in_place=in_place)
+        env = sb3compat.to_sb3(source)
+        env.seed(3)
+        streams.append([env.reset(), *[step(env) for _ in range(6)]])
+        env.close()
+    same(streams[1], streams[0])
+
+
+def test_buffer_of_a_replaced_method_is_copied() -> None:
+    source: Any = RecordEpisodeStatistics(SyncVectorEnv(fns(2)))
+    buffer, inner = source.reset()[0].copy(), source.step
+
+    def into_the_buffer(actions: Any) -> Any:
+        obs, *rest = inner(actions)
+        buffer[...] = obs
+        return buffer, *rest
+
+    source.step = into_the_buffer
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    assert not np.shares_memory(step(env)[0], buffer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import sb3compat
@@ -26,28 +25,6 @@ def jax_cartpole(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
 @pytest.fixture(scope="module")
 def jax_stream() -> list[Any]:
     return run(jax_cartpole(2, 6, seed=5), 15)
-
-
-@pytest.mark.filterwarnings("ignore:.*missing AutoresetMode metadata")
-def test_jax_pendulum_needs_its_mode_as_an_argument() -> None:
-    """With the mode as an argument, a truncated episode ends one step from where it was."""
-    source = jax_env("Pendulum-v0", 3, 5)
-    with pytest.raises(sb3compat.AutoresetModeError, match="autoreset_mode='NextStep'"):
-        sb3compat.to_sb3(source)
-    env = sb3compat.to_sb3(source, autoreset_mode="NextStep")
-    env.seed(2)
-    obs: Any = env.reset()
-    for step in range(1, 12):
-        previous = obs
-        obs, _, dones, infos = env.step(np.full((3, 1), 2, np.float32))
-        assert dones.tolist() == [step % 5 == 0] * 3
-        assert [info["TimeLimit.truncated"] for info in infos] == dones.tolist()
-        last = [info.get("terminal_observation", obs[i]) for i, info in enumerate(infos)]
-        # As much as gravity and torque change the speed, and that the angle, in 0.05 seconds.
-        assert np.all(np.abs(np.array(last) - previous) <= (0.41, 0.41, 1.06))
-        assert dones.any() != np.array_equal(last, obs)
-        if dones.any():
-            assert np.all(np.abs(obs[:, 2]) <= 1)
 
 
 @pytest.mark.skipif(
