@@ -15,7 +15,7 @@ import sb3compat
 from tests.envs import GYMNASIUM
 from tests.profiles import some
 from tests.to_sb3.driving import MODES, NEXT_STEP, SAME_STEP, made
-from tests.to_sb3.test_wrappers import AnyEnv, rows
+from tests.to_sb3.vector_wrappers import AnyEnv, rows
 
 pytestmark = pytest.mark.skipif(
     GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2"
