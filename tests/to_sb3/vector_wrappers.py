@@ -39,14 +39,6 @@ def half_reward(reward: Any) -> Any:
     return reward * 0.5
 
 
-def half_observations(env: AnyEnv) -> AnyEnv:
-    return wrappers.TransformObservation(env, halved, env.observation_space)
-
-
-def half_actions(env: AnyEnv) -> AnyEnv:
-    return wrappers.TransformAction(env, halved, env.action_space)
-
-
 def of_batches(name: str, **kwargs: Any) -> Callable[[AnyEnv], AnyEnv]:
     return lambda env: getattr(vector, name)(env, **kwargs)
 
@@ -67,21 +59,6 @@ def record_video(env: AnyEnv) -> AnyEnv:
 
 
 TWINS: dict[str, Twins] = {
-    "TransformObservation": Twins(
-        lambda env: vector.TransformObservation(
-            env, halved, single_observation_space=env.single_observation_space
-        ),
-        half_observations,
-    ),
-    "VectorizeTransformObservation": Twins(
-        lambda env: vector.VectorizeTransformObservation(
-            env,
-            wrappers.TransformObservation,
-            func=halved,
-            observation_space=env.single_observation_space,
-        ),
-        half_observations,
-    ),
     "FilterObservation": both("FilterObservation", filter_keys=["a"]),
     "FlattenObservation": both("FlattenObservation"),
     "GrayscaleObservation": both("GrayscaleObservation"),
@@ -94,27 +71,8 @@ TWINS: dict[str, Twins] = {
     ),
     "RescaleObservation": both("RescaleObservation", min_obs=np.float32(0), max_obs=np.float32(3)),
     "DtypeObservation": both("DtypeObservation", dtype=np.float64),
-    "TransformAction": Twins(
-        lambda env: vector.TransformAction(
-            env, halved, single_action_space=env.single_action_space
-        ),
-        half_actions,
-    ),
-    "VectorizeTransformAction": Twins(
-        lambda env: vector.VectorizeTransformAction(
-            env, wrappers.TransformAction, func=halved, action_space=env.single_action_space
-        ),
-        half_actions,
-    ),
     "ClipAction": both("ClipAction"),
     "RescaleAction": both("RescaleAction", min_action=np.float32(-3), max_action=np.float32(3)),
-    "TransformReward": both("TransformReward", func=half_reward),
-    "VectorizeTransformReward": Twins(
-        lambda env: vector.VectorizeTransformReward(
-            env, wrappers.TransformReward, func=half_reward
-        ),
-        lambda env: wrappers.TransformReward(env, half_reward),
-    ),
     "ClipReward": both("ClipReward", min_reward=0.15, max_reward=1.0),
     "RecordEpisodeStatistics": Twins(
         lambda env: vector.RecordEpisodeStatistics(env, stats_key=stats_key(env)),
@@ -123,6 +81,15 @@ TWINS: dict[str, Twins] = {
     "RecordVideo": Twins(record_video, lambda env: env),
     "HumanRendering": Twins(of_batches("HumanRendering"), lambda env: env),
 }
+for part, kwargs in {
+    "Observation": {"func": halved, "observation_space": None},
+    "Action": {"func": halved, "action_space": None},
+    "Reward": {"func": half_reward},
+}.items():
+    TWINS[f"Transform{part}"] = twins = both(f"Transform{part}", **kwargs)
+    single = getattr(wrappers, f"Transform{part}")
+    vectorized = of_batches(f"VectorizeTransform{part}", wrapper=single, **kwargs)
+    TWINS[f"VectorizeTransform{part}"] = Twins(vectorized, twins.single)
 if GYMNASIUM < (1, 2):
     del TWINS["RecordVideo"]  # which has been there since
 
