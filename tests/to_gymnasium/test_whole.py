@@ -265,14 +265,6 @@ def test_returned_values_are_no_views() -> None:
     vec_env.first -= 1
 
 
-def test_vec_env_without_sub_environments_has_its_own_generator() -> None:
-    envs = sb3compat.to_gymnasium(CountingVecEnv())
-    assert envs.np_random is envs.np_random
-    assert isinstance(envs.np_random_seed, int)
-    envs.np_random = np.random.default_rng(3)
-    assert envs.np_random_seed == -1
-
-
 def test_overwritten_last_observations_warn() -> None:
     class Reusing(ScriptedEnv):
         def _own(self, info: Any) -> Any:
