@@ -276,3 +276,24 @@ def test_overwritten_last_observations_warn() -> None:
     envs.step([0])
     with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
         envs.step([0])
+
+
+class Skipping(vec_envs.DummyVecEnv):  # type: ignore[misc]
+    """Skips the `__init__` of SB3's, and so has neither seeds, nor options, nor infos."""
+
+    def __init__(self) -> None:
+        whole = dummy(fns(1))
+        gone = ("_seeds", "_options", "reset_infos")
+        vars(self).update({key: value for key, value in vars(whole).items() if key not in gone})
+
+    def reset(self) -> Any:
+        self.envs[0].reset()
+        return self._obs_from_buf()
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("wrap", [lambda env: env, vec_envs.VecMonitor])
+def test_class_that_skips_the_init_of_sb3_is_not_accused(wrap: Any, mode: str) -> None:
+    envs = sb3compat.to_gymnasium(wrap(Skipping()), autoreset_mode=mode)
+    envs.reset(seed=[7], options={"x": 1})
+    envs.step([0])

@@ -10,32 +10,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.to_sb3.driving import mode_of, step
-
-
-@mode_of
-def test_environment_can_be_driven_directly_afterwards(mode: AutoresetMode) -> None:
-    """No autoreset is pending, and a masked reset keeps the observations of the other rows."""
-    source = SyncVectorEnv(fns(2, lengths=(2, 3)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    dones = np.zeros(2, bool)
-    while not dones.any():
-        obs, _, dones, _ = step(env)
-    resets = [env.unwrapped._resets for env in source.envs]  # type: ignore[attr-defined]
-    after, _ = source.reset(options={"reset_mask": ~dones})
-    same(after[dones], obs[dones])
-    assert not np.array_equal(after[~dones], obs[~dones])
-    _, rewards, *_ = source.step(np.zeros(2, int))
-    assert np.all(rewards >= 0.1)  # 0 for a row that has been reset instead
-    expected = [count + (not done) for count, done in zip(resets, dones, strict=True)]
-    assert [env.unwrapped._resets for env in source.envs] == expected  # type: ignore[attr-defined]
+from tests.to_sb3.driving import step
 
 
 @pytest.mark.parametrize("copy", [True, False])

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import GYMNASIUM, MakeEnv
+from tests.envs import GYMNASIUM, Identity, MakeEnv
 from tests.lockstep import Build, Operation, lockstep, same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
@@ -192,6 +192,14 @@ def test_padding_allows_statistics_wrappers(name: str) -> None:
         np.testing.assert_array_equal(rewards[~dones], unrounded.astype(np.float32)[~dones])
 
 
+class Remembering(Identity):
+    """A user's wrapper that remembers the mode as Gymnasium's do."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._autoreset_mode = env.metadata["autoreset_mode"]
+
+
 def test_wrapper_that_assumes_another_mode_is_refused() -> None:
     """The wrapper has read another mode from the metadata when it was made."""
     env = made("sync", rows(1), SAME_STEP)
@@ -200,13 +208,25 @@ def test_wrapper_that_assumes_another_mode_is_refused() -> None:
         vector.RescaleObservation(env, np.float32(0), np.float32(1)),
         vector.TransformObservation(env, halved),
     ]
-    believing = [vector.RecordEpisodeStatistics(env)]
+    believing: list[Any] = [Remembering(env)]
     if GYMNASIUM >= (1, 2):
         believing.append(record_video(env))
+    if GYMNASIUM >= (1, 4):
+        believing += [vector.RecordEpisodeStatistics(env), vector.NormalizeReward(env)]
     env.metadata = metadata
     for wrapper in wrapped:
         with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not be transformed.*around each"):
             sb3compat.to_sb3(wrapper)
-    for wrapper in believing[GYMNASIUM < (1, 4) :]:
+    for wrapper in believing:
         with pytest.raises(sb3compat.UnsupportedEnvError, match=r"to know that .* SAME_STEP"):
             sb3compat.to_sb3(wrapper)
+
+
+def test_converter_is_known_by_a_class_of_gymnasium_above_it() -> None:
+    module = {"__module__": f"{vector.__name__}.anything"}
+    converter: Any = type("NumpyToTorch", (Identity,), module)
+    derived: Any = type("Derived", (converter,), {})
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="no NumpyToTorch"):
+        sb3compat.to_sb3(derived(made("sync", rows(1))))
+    elsewhere: Any = type("NumpyToTorch", (Identity,), {})
+    sb3compat.to_sb3(elsewhere(made("sync", rows(1)))).reset()
