@@ -23,7 +23,7 @@ nn: Any = torch.nn
 
 
 def recorded(fns: list[Make]) -> list[Make]:
-    return [lambda fn=fn: gym.wrappers.RecordEpisodeStatistics(fn()) for fn in fns]  # type: ignore[misc]
+    return [lambda fn=fn: gym.wrappers.RecordEpisodeStatistics(fn()) for fn in fns]
 
 
 def layers(*sizes: int) -> Any:

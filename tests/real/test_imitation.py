@@ -19,7 +19,7 @@ from stable_baselines3 import PPO
 
 
 def recorded(fns: list[Make]) -> list[Make]:
-    return [lambda fn=fn: RolloutInfoWrapper(fn()) for fn in fns]  # type: ignore[misc]
+    return [lambda fn=fn: RolloutInfoWrapper(fn()) for fn in fns]
 
 
 def demonstrations(env: Any, seed: int = 3) -> Any:

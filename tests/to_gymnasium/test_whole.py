@@ -278,7 +278,7 @@ def test_overwritten_last_observations_warn() -> None:
         envs.step([0])
 
 
-class Skipping(vec_envs.DummyVecEnv):  # type: ignore[misc]
+class Skipping(vec_envs.DummyVecEnv):
     """Skips the `__init__` of SB3's, and so has neither seeds, nor options, nor infos."""
 
     def __init__(self) -> None:

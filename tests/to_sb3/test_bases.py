@@ -122,7 +122,7 @@ def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
         return Watch()
 
     function = functools.partial(sb3compat.reset_with_mask)
-    function.watch = watch  # type: ignore[attr-defined]
+    function.watch = watch
     sb3compat.register_partial_reset(Watched, function)
     env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), SAME_STEP)))
     env.reset()

@@ -66,20 +66,20 @@ class Twice:
     """A mixin for vector environments with rewards of twice the size."""
 
     def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, infos = super().step(actions)  # type: ignore[misc]
+        obs, rewards, terminated, truncated, infos = super().step(actions)
         return obs, 2 * rewards, terminated, truncated, infos
 
 
 # No brackets: the classes of Gymnasium 1.1 are not generic.
-class TwiceSync(Twice, SyncVectorEnv):  # type: ignore[type-arg,misc]
+class TwiceSync(Twice, SyncVectorEnv):
     """A subclass with the mixin before the class."""
 
 
-class TwiceAsync(Twice, AsyncVectorEnv):  # type: ignore[type-arg,misc]
+class TwiceAsync(Twice, AsyncVectorEnv):
     """The same in workers."""
 
 
-class WaitsTwice(AsyncVectorEnv):  # type: ignore[type-arg]
+class WaitsTwice(AsyncVectorEnv):
     """Overrides what `step` calls."""
 
     def step_wait(self, timeout: Any = None) -> Any:

@@ -177,7 +177,7 @@ class Marked(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> Any:
         *result, info = self.env.step(action)
-        marked = self.unwrapped.row == 0 and not (result[2] or result[3])  # type: ignore[attr-defined]
+        marked = self.unwrapped.row == 0 and not (result[2] or result[3])
         return *result, {**info, **({"mark": 1} if marked else {})}
 
 

@@ -50,7 +50,7 @@ class Painted(ScriptedEnv):
 def both(source: str, render_mode: str | None) -> Iterator[tuple[Any, Any]]:
     """The adapted environment and the reference, after the same reset."""
     fns = [partial(Painted, row, render_mode) for row in range(3)]
-    envs: Any = sb3compat.to_sb3(made(source, fns)), DummyVecEnv(fns)  # type: ignore[arg-type]
+    envs: Any = sb3compat.to_sb3(made(source, fns)), DummyVecEnv(fns)
     try:
         for env in envs:
             env.seed(2)

@@ -58,7 +58,7 @@ def test_received_info_is_a_plain_dict() -> None:
     given = {"x": [1]}
     assert received_info(given) is given
     for kind in (OrderedDict, MappingProxyType):
-        own = received_info(kind(given))  # type: ignore[operator]
+        own = received_info(kind(given))
         assert type(own) is dict
         assert own == given
 

@@ -76,7 +76,7 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
     for either in (env, plain):
         assert either.env_is_wrapped(Replaced) == [True, True]
         assert either.get_attr("mark") == [3, 3]
-        assert [single.mark for single in either.envs] == [3, 3]  # type: ignore[attr-defined]
+        assert [single.mark for single in either.envs] == [3, 3]
 
 
 @pytest.mark.parametrize("info", [{"sim": Lock()}, None], ids=["lock", "none"])

@@ -203,7 +203,7 @@ def test_environment_whose_resets_move_nothing_is_not_marked(
 
 def test_observations_that_are_texts_are_shown_by_row() -> None:
     class Says(Stays):
-        observation_space = gym.spaces.Text(9)  # type: ignore[assignment]
+        observation_space = gym.spaces.Text(9)
 
         def reset(self, **kwargs: Any) -> Any:
             return "begin", super().reset(**kwargs)[1]

@@ -139,7 +139,7 @@ def test_atari_seeds_that_ale_does_not_take_are_refused(seed: int) -> None:
 
 def test_lives_are_those_before_a_wrapper_has_changed_the_infos() -> None:
     """It cannot be told what the environment does after a lost life, so that it is refused."""
-    watch = LivesWatch(None, AutoresetMode.NEXT_STEP)  # type: ignore[arg-type]
+    watch = LivesWatch(None, AutoresetMode.NEXT_STEP)
     ended, not_ended = np.array([True]), np.array([False])
     infos = {"lives": np.array([3])}
     watch.step(not_ended, not_ended, infos)
