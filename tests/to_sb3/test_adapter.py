@@ -13,10 +13,10 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, MakeEnv, fns, script
 from tests.lockstep import same
 from tests.native import NativeEnv
-from tests.to_sb3.driving import SAME_STEP, SOURCES, class_of, made, mode_of, step
+from tests.to_sb3.driving import SAME_STEP, SOURCES, Gives, class_of, made, mode_of, step
 
 
 def adapted(n: int = 2, **kwargs: Any) -> Any:
@@ -48,17 +48,10 @@ def test_adapter_is_a_vec_env() -> None:
 @mode_of
 @pytest.mark.parametrize("name", SOURCES)
 def test_terminal_keys_of_sub_environments_are_dropped(name: str, mode: AutoresetMode) -> None:
-    class Liar(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            obs, info = super().reset(**kwargs)
-            return obs, info | {"terminal_observation": "no", "TimeLimit.truncated": "no"}
-
-        def step(self, action: Any) -> Any:
-            *result, info = super().step(action)
-            return *result, info | {"terminal_observation": "no", "TimeLimit.truncated": "no"}
-
-    chosen = script(lengths=(2,))
-    env = sb3compat.to_sb3(made(name, [lambda: Liar(chosen), MakeEnv(chosen, 1)], mode))
+    first, second = fns(lengths=(2,))
+    lies = {"terminal_observation": "no", "TimeLimit.truncated": "no"}
+    rows = [lambda: Gives(first(), step=lies, reset=lies), second]
+    env = sb3compat.to_sb3(made(name, rows, mode))
     env.reset()
     for info in step(env)[3]:
         assert "terminal_observation" not in info

@@ -15,7 +15,16 @@ import sb3compat
 from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, SOURCES, made, mode_of, step
+from tests.to_sb3.driving import (
+    DISABLED,
+    NEXT_STEP,
+    SAME_STEP,
+    SOURCES,
+    Changed,
+    made,
+    mode_of,
+    step,
+)
 
 # What becomes of the results of a step and of a reset, and what the message says of that.
 FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -27,15 +36,9 @@ FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-class Keeps(VectorWrapper):
+def of_our_form(env: Any) -> Any:
     """Hides from the adapter of which form the results below are."""
-
-    def reset(self, **kwargs: Any) -> Any:
-        return tuple(self.env.reset(**kwargs))[:2]
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, *_ = self.env.step(actions)
-        return obs, rewards, terminated, truncated, {}
+    return Changed(env, step=lambda *result: (*result[:4], {}), reset=lambda *result: result[:2])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -54,7 +57,7 @@ def test_results_of_another_form_are_refused(place: str, within: str, form: str)
         source = of_another_form(Identity)(NativeEnv(fns(), SAME_STEP))
     else:
         source = of_another_form(NativeEnv)(fns(), SAME_STEP)
-    env = sb3compat.to_sb3(Keeps(source) if place == "below a wrapper" else source)
+    env = sb3compat.to_sb3(of_our_form(source) if place == "below a wrapper" else source)
     if within == "step":
         env.reset()
     with pytest.raises(sb3compat.ConversionError, match=text):

@@ -16,7 +16,7 @@ import sb3compat
 from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.to_sb3.driving import step
+from tests.to_sb3.driving import Gives, step
 
 
 @pytest.mark.parametrize("copy", [True, False])
@@ -53,12 +53,6 @@ def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> N
         same(ours.reset(), reference.reset())
 
 
-class Replaced(gym.Wrapper[Any, Any, Any, Any]):
-    def reset(self, **kwargs: Any) -> Any:
-        obs, info = super().reset(**kwargs)
-        return obs, {**info, "replaced": True}
-
-
 @pytest.mark.parametrize("by", ["adapter", "source"])
 def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(by: str) -> None:
     source = SyncVectorEnv(fns(2, lengths=(2, 3)))
@@ -66,7 +60,7 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
     for either in (env, plain):
         either.reset()
         owner = source if by == "source" and either is env else either
-        owner.envs = [Replaced(single) for single in either.envs]
+        owner.envs = [Gives(single, reset={"replaced": True}) for single in either.envs]
         either.set_attr("mark", 3)
         either.seed(0)
         either.reset()
@@ -74,7 +68,7 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
         same(step(env), step(plain))
         same(env.reset_infos, plain.reset_infos)
     for either in (env, plain):
-        assert either.env_is_wrapped(Replaced) == [True, True]
+        assert either.env_is_wrapped(Gives) == [True, True]
         assert either.get_attr("mark") == [3, 3]
         assert [single.mark for single in either.envs] == [3, 3]
 

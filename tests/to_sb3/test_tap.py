@@ -14,7 +14,17 @@ from sb3compat._to_sb3.tap import Tap
 from sb3compat.errors import PartialResetError, UnsupportedEnvError
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
-from tests.to_sb3.driving import DISABLED, MODES, NEXT_STEP, SAME_STEP, class_of, mode_of, step
+from tests.to_sb3.driving import (
+    DISABLED,
+    MODES,
+    NEXT_STEP,
+    SAME_STEP,
+    Changed,
+    Passes,
+    class_of,
+    mode_of,
+    step,
+)
 
 ACTIONS = np.zeros(2, np.int64)
 
@@ -86,21 +96,14 @@ def test_reset_infos_that_rows_share_are_read_row_by_row() -> None:
     assert [info["deeper"]["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
 
 
-class SwallowsOptions(VectorWrapper):
-    seen: Any = None
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        self.seen = options
-        return self.env.reset(seed=seed)
+def without_options(env: Any) -> Any:
+    return Passes(env, lambda options: None)
 
 
-class Narrows(VectorWrapper):
-    """Passes on a mask without row 0."""
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        if "reset_mask" in (options or {}):
-            options = {"reset_mask": options["reset_mask"] & [False, True]}
-        return self.env.reset(seed=seed, options=options)
+def without_row_0(env: Any) -> Any:
+    """Masks of resets are passed on without row 0."""
+    row_1 = [False, True]
+    return Passes(env, lambda given: {key: mask & row_1 for key, mask in (given or {}).items()})
 
 
 class OwnReference(VectorWrapper):
@@ -144,27 +147,23 @@ class Stack(VectorWrapper):
         return frames, *rest
 
 
-class HidesEndings(VectorWrapper):
-    """Hides the endings of row 0."""
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, *rest = self.env.step(actions)
-        return obs, rewards, terminated & [False, True], *rest
+def hides_endings(env: Any) -> Any:
+    """Of row 0."""
+    return Changed(env, step=lambda *r: (*r[:2], r[2] & [False, True], *r[3:]))
 
 
-class AddsEndings(VectorWrapper):
-    """Ends row 1 with every step."""
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        return obs, rewards, terminated, truncated | [False, True], infos
+def adds_endings(env: Any) -> Any:
+    """Row 1 ends with every step."""
+    return Changed(env, step=lambda *r: (*r[:3], r[3] | [False, True], r[4]))
 
 
 ON_DEMAND = [NEXT_STEP, DISABLED]
 # In which modes a wrapper is refused, and how.
 REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
-    "drops options": (SwallowsOptions, ON_DEMAND, PartialResetError, "did not pass it on"),
-    "narrows the mask": (Narrows, ON_DEMAND, PartialResetError, "so that other rows were reset"),
+    "drops options": (without_options, ON_DEMAND, PartialResetError, "did not pass it on"),
+    "narrows the mask": (
+        without_row_0, ON_DEMAND, PartialResetError, "so that other rows were reset"
+    ),
     "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "its own reference"),
     "resets in its step": (
         ResetsByItself, MODES, UnsupportedEnvError, "not to reset.*Remove that wrapper"
@@ -173,9 +172,9 @@ REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
     "leaves the last observations": (
         Stack, [SAME_STEP], sb3compat.ConversionError, r"last observation .* shape \(2, 3\)"
     ),
-    "hides endings": (HidesEndings, MODES, UnsupportedEnvError, "End episodes in wrappers around"),
+    "hides endings": (hides_endings, MODES, UnsupportedEnvError, "End episodes in wrappers around"),
     "adds endings": (
-        AddsEndings, [SAME_STEP], UnsupportedEnvError, "End episodes in wrappers around"
+        adds_endings, [SAME_STEP], UnsupportedEnvError, "End episodes in wrappers around"
     ),
 }  # fmt: skip
 
@@ -199,24 +198,20 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
 
 
 def test_options_of_a_reset_arrive_whatever_a_wrapper_passes_on() -> None:
-    source = SwallowsOptions(SyncVectorEnv(fns()))
+    source = without_options(SyncVectorEnv(fns()))
     env = sb3compat.to_sb3(source)
     for options, arrived in (([{"x": 1}, {"x": 2}], [1, 2]), ({"x": 3}, [3, 3]), ({}, [None] * 2)):
         env.set_options(options)
         env.reset()
-        assert source.seen == (options if options == {"x": 3} else None)
+        assert source.got["options"] == (options if options == {"x": 3} else None)
         assert [info.get("option") for info in env.reset_infos] == arrived
-
-
-class SetsLevel(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        return self.env.reset(seed=seed, options={**(options or {}), "x": 5, "more": 1})
 
 
 @mode_of
 def test_options_that_a_wrapper_changes_arrive_as_in_gymnasium(mode: AutoresetMode) -> None:
     def made() -> Any:
-        return SetsLevel(SyncVectorEnv(fns(), autoreset_mode=mode))
+        source = SyncVectorEnv(fns(), autoreset_mode=mode)
+        return Passes(source, lambda options: {**(options or {}), "x": 5, "more": 1})
 
     env, plain = sb3compat.to_sb3(made()), made()
     for options in ({}, {"x": 1}, {"y": 2}):
@@ -302,7 +297,7 @@ def test_methods_that_a_wrapper_replaces_are_called(mode: AutoresetMode) -> None
 
 @pytest.mark.parametrize("mode", ON_DEMAND)
 def test_wrapper_may_end_episodes_where_rows_are_reset_on_demand(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(AddsEndings(SyncVectorEnv(fns(lengths=(2,)), autoreset_mode=mode)))
+    env = sb3compat.to_sb3(adds_endings(SyncVectorEnv(fns(lengths=(2,)), autoreset_mode=mode)))
     env.reset()
     for _ in range(4):
         _, _, dones, infos = step(env)
@@ -349,15 +344,8 @@ def test_flags_may_be_changed_in_place(mode: AutoresetMode, hides: bool) -> None
     assert isinstance(seen[0][-1], str) == (hides or mode == SAME_STEP)
 
 
-class Consuming(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        options = dict(options or {})
-        options.pop("x", None)
-        return self.env.reset(seed=seed, options=options)
-
-
 def test_option_that_a_wrapper_consumes_does_not_come_back() -> None:
-    env = sb3compat.to_sb3(Consuming(SyncVectorEnv(fns(2))))
+    env = sb3compat.to_sb3(Passes(SyncVectorEnv(fns(2)), lambda options: {}))
     env.set_options({"x": 1})
     env.reset()
     assert not any("option" in info for info in env.reset_infos)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +18,16 @@ from tests.envs import Identity, fns
 from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, mode_of, step
+from tests.to_sb3.driving import (
+    DISABLED,
+    NEXT_STEP,
+    SAME_STEP,
+    Changed,
+    Passes,
+    class_of,
+    mode_of,
+    step,
+)
 
 
 @pytest.mark.parametrize("cls", [UnknownEnv, NativeEnv])
@@ -52,12 +61,7 @@ RESULTS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_step_of_another_shape_is_refused_until_a_reset(name: str) -> None:
     change, text = RESULTS[name]
-
-    class Changes(Identity):
-        def step(self, actions: Any) -> Any:
-            return change(*self.env.step(actions))
-
-    env = sb3compat.to_sb3(Changes(NativeEnv(fns(3, lengths=(1,)), NEXT_STEP)))
+    env = sb3compat.to_sb3(Changed(NativeEnv(fns(3, lengths=(1,)), NEXT_STEP), step=change))
     for _ in range(2):
         env.reset()
         with pytest.raises(sb3compat.ConversionError, match=text):
@@ -75,24 +79,20 @@ def test_ending_reported_in_another_mode_is_refused(mode: AutoresetMode) -> None
         step(env)
 
 
-class Recast(VectorWrapper):
+class Recast(Changed):
     """Scales observations and gives them another dtype, last ones as well; the space stays."""
 
     def __init__(self, env: Any, factor: float, dtype: Any) -> None:
-        super().__init__(env)
+        super().__init__(env, self.recast, self.recast)
         whole = np.int64 if np.dtype(dtype).kind in "iu" else np.float64  # which wraps around
         self.change = lambda array: (np.float64(array) * factor).astype(whole).astype(dtype)
 
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        return changed(obs, self.change), infos
-
-    def step(self, actions: Any) -> Any:
-        obs, *rest, infos = self.env.step(actions)
+    def recast(self, obs: Any, *rest: Any) -> Any:
+        *others, infos = rest
         if "final_obs" in infos:
             finals = [None if f is None else changed(f, self.change) for f in infos["final_obs"]]
             infos = {**infos, "final_obs": np.array([*finals, None], dtype=object)[:-1]}
-        return changed(obs, self.change), *rest, infos
+        return changed(obs, self.change), *others, infos
 
 
 def changed(obs: Any, change: Any) -> Any:
@@ -162,14 +162,8 @@ def test_floats_of_vec_normalize_over_integers_arrive_below_a_vector_wrapper() -
     same(streams[1], streams[0])
 
 
-class TakesAnInt(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        self.seeds = seed
-        return self.env.reset(seed=seed, options=options)
-
-
 def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
-    wrapper = TakesAnInt(SyncVectorEnv(fns(2)))
+    wrapper = Passes(SyncVectorEnv(fns(2)))
     env, plain = sb3compat.to_sb3(wrapper), sb3compat.to_sb3(SyncVectorEnv(fns(2)))
     for seeds, arrived in ((5, 5), (None, int), ([7, 3], [7, 3])):
         for either in (env, plain):
@@ -179,7 +173,7 @@ def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
             else:
                 either.seed(seeds)
         same(env.reset(), plain.reset())
-        assert wrapper.seeds == arrived or type(wrapper.seeds) is arrived
+        assert wrapper.got["seed"] == arrived or type(wrapper.got["seed"]) is arrived
 
 
 @pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, Identity])
@@ -198,23 +192,13 @@ def test_observations_are_copied_once(wrap: Any) -> None:
     assert np.shares_memory(step(env)[0], kept[0][0]) == (wrap is RecordEpisodeStatistics)
 
 
-class Doubles(VectorWrapper):
-    """Doubles the observations, in the arrays that it gets or in new ones."""
+def doubled(env: Any, *, in_place: bool) -> Any:
+    """The observations are doubled, in the arrays that come from below or in new ones."""
 
-    def __init__(self, env: Any, *, in_place: bool) -> None:
-        super().__init__(env)
-        self.in_place = in_place
+    def double(obs: Any, *rest: Any) -> Any:
+        return np.multiply(obs, np.float32(2), out=obs if in_place else None), *rest
 
-    def doubled(self, obs: Any) -> Any:
-        return np.multiply(obs, np.float32(2), out=obs if self.in_place else None)
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        return self.doubled(obs), infos
-
-    def step(self, actions: Any) -> Any:
-        obs, *rest = self.env.step(actions)
-        return self.doubled(obs), *rest
+    return Changed(env, step=double, reset=double)
 
 
 @class_of
@@ -222,7 +206,7 @@ class Doubles(VectorWrapper):
 def test_wrapper_may_write_into_the_observations_that_it_gets(copy: bool, cls: Any) -> None:
     streams = []
     for in_place in (False, True):
-        source = Doubles(cls(fns(lengths=(2, 3)), copy=copy), in_place=in_place)
+        source = doubled(cls(fns(lengths=(2, 3)), copy=copy), in_place=in_place)
         env = sb3compat.to_sb3(source)
         env.seed(3)
         streams.append([env.reset(), *[step(env) for _ in range(6)]])
