@@ -58,7 +58,7 @@ def test_last_observation_that_looks_overwritten_warns_once() -> None:
     source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
     env = sb3compat.to_sb3(source)
     env.reset()
-    with pytest.warns(UserWarning, match="equals the first one of its next episode"):
+    with pytest.warns(UserWarning, match="of row 0 equals the first one of its next"):
         step(env)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
