@@ -22,6 +22,7 @@ from tests.envs import MakeEnv, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 from tests.profiles import some
+from tests.to_sb3.driving import mode_of
 from tests.to_sb3.vector_wrappers import (
     OBSERVATIONS,
     OTHERS,
@@ -32,9 +33,6 @@ from tests.to_sb3.vector_wrappers import (
 )
 
 pytest.importorskip("stable_baselines3")
-
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 
 WRAPPERS = {**{name: twins.batch for name, twins in TWINS.items()}, **OTHERS}
 WRAPPERS.pop("RecordVideo", None)  # see below

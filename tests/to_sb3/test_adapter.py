@@ -97,19 +97,16 @@ def test_rows_with_different_starts_are_refused(cls: Any) -> None:
     source.close()
 
 
-COPIES = [copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps]
-
-
-@pytest.mark.parametrize("duplicate", COPIES)
 @pytest.mark.parametrize("wrap", [lambda env: env, Identity])
 def test_environment_with_workers_cannot_be_copied(
-    duplicate: Any, wrap: Any, capfd: pytest.CaptureFixture[str]
+    wrap: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A copy's pipes, once dropped, would close those of the original."""
     env = sb3compat.to_sb3(wrap(AsyncVectorEnv(fns())))
     env.reset()
-    with pytest.raises(TypeError, match="worker processes to copy or pickle, got <VecEnvAdapter"):
-        duplicate(env)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps):
+        with pytest.raises(TypeError, match="worker processes to copy or pickle, got <VecEnvAda"):
+            duplicate(env)
     gc.collect()
     assert len(step(env)[0]) == 2
     env.close()
