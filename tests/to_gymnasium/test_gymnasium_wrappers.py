@@ -41,23 +41,16 @@ NEEDS = {"JaxToNumpy": "jax", "JaxToTorch": "jax"}
 NEEDS |= {"HumanRendering": "pygame", "ResizeObservation": "cv2"}
 
 
-class Rounding(gym.Wrapper[Any, Any, Any, Any]):
-    """Rounds rewards, as SB3's `DummyVecEnv` does."""
-
-    def step(self, action: Any) -> Any:
-        obs, reward, *rest = self.env.step(action)
-        return obs, float(np.float32(reward)), *rest
-
-
-def make_rounding(fn: MakeEnv) -> Callable[[], Any]:
-    return lambda: Rounding(fn())
+def rounded(env: Any) -> Any:
+    """Its rewards are rounded as by SB3's `DummyVecEnv`."""
+    return gym.wrappers.TransformReward(env, lambda reward: float(np.float32(reward)))
 
 
 def pair(space: spaces.Space[Any], n: int, mode: AutoresetMode) -> tuple[Any, Any]:
     # SB3 does not tell that an episode has ended in both ways.
     chosen = replace(scripted(space), endings=("truncated", "terminated"))
     fns = [FastEnv(chosen, i) for i in range(n)]
-    theirs = SyncVectorEnv([make_rounding(fn) for fn in fns], autoreset_mode=mode)
+    theirs = SyncVectorEnv([lambda fn=fn: rounded(fn()) for fn in fns], autoreset_mode=mode)
     return sb3compat.to_gymnasium(dummy(fns), autoreset_mode=mode), theirs
 
 

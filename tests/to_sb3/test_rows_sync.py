@@ -22,12 +22,8 @@ from tests.to_sb3.driving import Gives, step
 @pytest.mark.parametrize("copy", [True, False])
 def test_observations_and_infos_are_shared_only_without_a_copy(copy: bool) -> None:
     held = [1]
-
-    class Holding(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            return *super().step(action)[:4], {"held": held}
-
-    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Holding(script())]), copy=copy)
+    holding = Gives(ScriptedEnv(script()), step={"held": held})
+    env = sb3compat.to_sb3(SyncVectorEnv([lambda: holding]), copy=copy)
     first: Any = env.reset()
     before = first.copy()
     obs, _, _, infos = step(env)
@@ -38,11 +34,10 @@ def test_observations_and_infos_are_shared_only_without_a_copy(copy: bool) -> No
 
 
 def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> None:
-    class Halved(gym.ObservationWrapper[Any, Any, Any]):
-        def observation(self, observation: Any) -> Any:
-            return observation / 2 + 0.25
+    def halved(fn: Any) -> Any:
+        return gym.wrappers.TransformObservation(fn(), lambda obs: obs / 2 + 0.25, None)
 
-    made = [lambda: Halved(ScriptedEnv(script(observation_space=spaces.Box(0, 9, (2,), np.uint8))))]
+    made = [lambda: halved(*fns(1, observation_space=spaces.Box(0, 9, (2,), np.uint8)))]
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     reference, ours = vec_env.DummyVecEnv(made), sb3compat.to_sb3(SyncVectorEnv(made))
     with pytest.warns(UserWarning, match=r"rows \[0\] have values .* cast, as in DummyVecEnv"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +17,7 @@ from sb3compat._trace.steps import Stepping
 from sb3compat.conformance import check_vec_env, check_vector_env, programs
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.findings import Family
+from tests.to_sb3.driving import Gives
 from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
 MODES = [mode.value for mode in AutoresetMode]
@@ -263,12 +265,9 @@ def test_pictures_hold_the_values_and_load_nothing(capsys: pytest.CaptureFixture
 
 
 def test_hostile_text_is_escaped() -> None:
-    class Hostile(gym.Wrapper):
-        def step(self, action: Any) -> Any:
-            return *self.env.step(action)[:4], {"<script>": "</script><b>"}
-
     def make() -> Any:
-        return SyncVectorEnv([lambda: Hostile(gym.make("CartPole-v1"))])
+        hostile = Gives(gym.make("CartPole-v1"), step={"<script>": "</script><b>"})
+        return SyncVectorEnv([lambda: hostile])
 
     assert "<script" not in sb3compat.trace(make, episodes=1).html()
 
@@ -289,19 +288,12 @@ def test_values_are_shown_in_few_characters(value: Any, text: str) -> None:
 
 
 def test_infos_are_those_of_the_row() -> None:
-    class Telling(gym.Wrapper):
-        def __init__(self, row: int) -> None:
-            super().__init__(gym.make("CartPole-v1"))
-            self.row = row
-
-        def reset(self, **kwargs: Any) -> Any:
-            return self.env.reset(**kwargs)[0], {"started": self.row}
-
-        def step(self, action: Any) -> Any:
-            return *self.env.step(action)[:4], {f"of_{self.row}": self.row, "all": self.row}
+    def telling(row: int) -> Any:
+        in_step = {f"of_{row}": row, "all": row}
+        return Gives(gym.make("CartPole-v1"), step=in_step, reset={"started": row})
 
     def make() -> Any:
-        return SyncVectorEnv([lambda i=i: Telling(i) for i in range(2)])
+        return SyncVectorEnv([partial(telling, row) for row in range(2)])
 
     for layout in sb3compat.trace(make, episodes=1).layouts:
         for ending in layout.endings:
