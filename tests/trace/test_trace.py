@@ -17,7 +17,7 @@ from sb3compat._trace.steps import Stepping
 from sb3compat.conformance import check_vec_env, check_vector_env, programs
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.findings import Family
-from tests.to_sb3.driving import Gives
+from tests.to_sb3.driving import Changed, Gives
 from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
 MODES = [mode.value for mode in AutoresetMode]
@@ -221,13 +221,11 @@ def test_observations_that_are_texts_are_shown_by_row() -> None:
 
 
 def test_results_without_episodes_are_refused_with_the_check_for_them() -> None:
-    class Column(gym.vector.VectorWrapper):
-        def step(self, actions: Any) -> Any:
-            obs, rewards, terminations, *rest = self.env.step(actions)
-            return obs, rewards, terminations[:, None], *rest
+    def column(obs: Any, rewards: Any, terminations: Any, *rest: Any) -> Any:
+        return obs, rewards, terminations[:, None], *rest
 
     with pytest.raises(ValueError, match=r"terminations.*`sb3compat explain flags_shape`"):
-        sb3compat.trace(lambda: Column(make_sync("SameStep")()), max_steps=30)
+        sb3compat.trace(lambda: Changed(make_sync("SameStep")(), column), max_steps=30)
 
 
 def test_nothing_is_said_to_be_right_before_an_episode_has_ended() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +11,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
 
-from tests.envs import BOX
 from tests.lockstep import same
 
 pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
@@ -55,35 +52,6 @@ def one_thread() -> Iterator[None]:
 
 # So short that episodes often end by the limit: then the value of the last observation counts.
 LIMIT = 15
-
-
-class Masked(gym.Env[Any, Any]):
-    """One action is forbidden at each step, another one each time; a lock cannot be pickled."""
-
-    observation_space = BOX
-    action_space = spaces.Discrete(4)
-
-    def __init__(self, row: int) -> None:
-        self.row = row
-        self.lock = threading.Lock()
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.steps = 0
-        return self._obs(), {}
-
-    def step(self, action: Any) -> Any:
-        assert self.action_masks()[action], "a forbidden action"
-        self.steps += 1
-        return self._obs(), float(action == self.steps % 4), False, self.steps == 5 + self.row, {}
-
-    def action_masks(self) -> Any:
-        mask = np.ones(4, np.bool_)
-        mask[(self.steps + self.row) % 4] = False
-        return mask
-
-    def _obs(self) -> Any:
-        return self.np_random.random(3, np.float32)
 
 
 def limited(env_id: str, rows: int, limit: int = LIMIT) -> EnvFns:
@@ -164,7 +132,6 @@ TRAININGS = {
     "sac": Training("SAC", partial(limited, "Pendulum-v1", 2), REPLAYED),
     "her": Training("DQN", lambda: [FLIPPING] * 2, HER, policy="MultiInputPolicy"),
     "ars": Training("ARS", CARTPOLES, {"n_delta": 3}),
-    "masked-ppo": Training("MaskablePPO", lambda: [partial(Masked, i) for i in range(3)], ROLLED),
     "recurrent-ppo": Training("RecurrentPPO", CARTPOLES, ROLLED, policy="MlpLstmPolicy"),
 }
 
