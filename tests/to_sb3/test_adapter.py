@@ -71,19 +71,6 @@ def test_infos_are_distinct_plain_dicts() -> None:
     assert all(info["TimeLimit.truncated"] is False for info in infos)
 
 
-def test_adapting_twice_and_dropping_one_leaves_the_environment_open() -> None:
-    source = NativeEnv(fns(lengths=(2,)), SAME_STEP)
-    wrapped = Identity(source)
-    first = sb3compat.to_sb3(wrapped)
-    del first
-    env = sb3compat.to_sb3(wrapped)
-    assert not source.closed
-    env.reset()
-    assert type(wrapped.env).__name__ == "Tap"
-    assert wrapped.env.env is source
-    assert wrapped.env.colour == "blue"  # what wrappers reach for is there
-
-
 @class_of
 def test_rows_with_different_starts_are_refused(cls: Any) -> None:
     env_fns = [

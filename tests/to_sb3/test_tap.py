@@ -62,6 +62,8 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
         same(env.reset(), plain.reset())
         for _ in range(4):
             same(env.step(ACTIONS), plain.step(ACTIONS))
+    del first, second, env
+    assert not source.closed
     source.reset(seed=[3, 4])
     plain.seed(3)
     plain.reset()
