@@ -39,7 +39,7 @@ IN_CI = [
     ("dqn", "sync SAME_STEP"),
     ("sac", "adapter"),
     ("her", "async unshared"),
-    ("recurrent-ppo", "sync NEXT_STEP"),
+    ("a2c", "sync NEXT_STEP"),
 ]
 EVERY = [(name, source) for name in TRAININGS for source in SOURCES]
 
