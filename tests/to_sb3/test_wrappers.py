@@ -23,7 +23,7 @@ from tests.lockstep import Build, Operation, lockstep, same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs
-from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, made, mode_of, uniform
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, made, mode_of, uniform
 from tests.to_sb3.vector_wrappers import (
     OTHERS,
     TWINS,
@@ -102,6 +102,11 @@ def test_wrapper_is_exact_or_refused(name: str, mode: AutoresetMode) -> None:
             run()
     else:
         run()
+
+
+@pytest.mark.parametrize("mode", [NEXT_STEP, DISABLED])
+def test_each_of_two_wrappers_finds_the_mask_that_both_pop(mode: AutoresetMode) -> None:
+    in_lockstep(["RecordEpisodeStatistics"] * 2, lambda fns: made("sync", fns, mode))
 
 
 @mode_of
