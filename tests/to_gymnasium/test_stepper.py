@@ -148,3 +148,10 @@ def test_overridden_methods_of_a_vec_env_are_called(
     env.set_attr("mu", 3.0)
     env.close()
     assert calls
+
+
+def test_space_that_vec_normalize_has_written_into_is_no_unlike_one() -> None:
+    image = gym.spaces.Dict({"image": gym.spaces.Box(0, 255, (36, 36, 3), np.uint8)})
+    env = vec_env.VecNormalize(dummy(fns(observation_space=image)))
+    envs = sb3compat.to_gymnasium(env)
+    assert envs.reset()[0] in envs.observation_space
