@@ -76,7 +76,7 @@ def test_experiment_is_the_same(
         statistics = [{k: e[k] for k in "rl"} for e in model.ep_info_buffer]
         return {"policy": model.policy, "episodes": statistics}
 
-    makes = {name: lambda name=name: Experiment(name) for name in VEC_ENVS}
+    makes = {name: lambda name=name: Experiment(name) for name in VEC_ENVS}  # type: ignore[misc]
     result = same_results(makes, train)
     assert len(result["episodes"]) > 5
     assert made.keys() == {"DummyVecEnv", "VecEnvAdapter", "ParallelVecEnv"}

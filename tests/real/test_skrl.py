@@ -24,7 +24,7 @@ nn = torch.nn
 STEPS = 128
 
 
-class Policy(GaussianMixin, Model):
+class Policy(GaussianMixin, Model):  # type: ignore[misc]
     def __init__(self, **spaces: Any) -> None:
         Model.__init__(self, **spaces)
         GaussianMixin.__init__(self, clip_actions=True)
@@ -37,7 +37,7 @@ class Policy(GaussianMixin, Model):
         return self.net(inputs["observations"]), {"log_std": self.log_std}
 
 
-class Value(DeterministicMixin, Model):
+class Value(DeterministicMixin, Model):  # type: ignore[misc]
     def __init__(self, **spaces: Any) -> None:
         Model.__init__(self, **spaces)
         DeterministicMixin.__init__(self)
