@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from sb3compat._convert.observations import Observations
 from sb3compat.errors import ConversionError
+from tests.envs import GYMNASIUM
 from tests.lockstep import same
 
 BOX = spaces.Box(-1, 1, (2,), np.float32)
@@ -48,6 +49,7 @@ def test_final_observations_in_a_batch_are_cast_as_observations_are(shape: tuple
         pick(0)
 
 
+@pytest.mark.skipif(GYMNASIUM < (1, 2), reason="Discrete has a dtype since Gymnasium 1.2")
 @pytest.mark.parametrize("start", [0, 200])
 def test_number_that_the_dtype_cannot_hold_is_refused(start: int) -> None:
     observations = Observations(spaces.Discrete(3, start=start, dtype=np.uint8), 1)
