@@ -46,7 +46,7 @@ real:  ## Run the training scripts of other libraries: docs/reference/training-s
 	@$(TESTING) $(PYTHON) -m versions --only real $(ARGS)
 
 # What takes one processor runs two at a time. The pairs take longest, and come last.
-nightly:  ## Everything, in under two hours; writes all pages that are made from runs
+nightly:  ## Everything, in about two hours; writes all pages that are made from runs
 	@status=0; \
 	$(MAKE) --keep-going lint types demo || status=1; \
 	export SB3COMPAT_PROFILE=nightly; \

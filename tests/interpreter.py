@@ -38,18 +38,11 @@ def run(
     )
 
 
-def python(tmp_path: Path, script: str, *args: str) -> str:
+def python(tmp_path: Path, script: str) -> str:
     """Run a script in a fresh interpreter, and return what it printed."""
     path = tmp_path / "script.py"
     path.write_text(script)
-    done = subprocess.run(
-        [sys.executable, str(path), *args],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(path, cwd=tmp_path, path=[ROOT])
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -61,15 +54,17 @@ def loaded():
     return [name for name in {HEAVY} if name in sys.modules]
 """
 
-# Code after which a module, the first argument, cannot be imported.
-BLOCK = """
+
+def hidden(module: str) -> str:
+    """Code after which a module cannot be imported."""
+    return f"""
 import sys
 from importlib.abc import MetaPathFinder
 
 class NotInstalled(MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
-        if fullname == sys.argv[1]:
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        if fullname == {module!r}:
+            raise ModuleNotFoundError(f"No module named {{fullname!r}}", name=fullname)
 
 sys.meta_path.insert(0, NotInstalled())
 """

@@ -245,19 +245,9 @@ class Counting(gym.Env[Any, Any]):
         return np.array([self.row, self.seed, self.episode, self.time], np.float32)
 
 
-class MakeCounting:
-    """Makes one row."""
-
-    def __init__(self, row: int) -> None:
-        self.row = row
-
-    def __call__(self) -> Counting:
-        return Counting(self.row)
-
-
-def counting(n: int = 2) -> list[MakeCounting]:
+def counting(n: int = 2) -> list[Callable[[], Counting]]:
     """One function for each of n rows."""
-    return [MakeCounting(row) for row in range(n)]
+    return [partial(Counting, row) for row in range(n)]
 
 
 # Python 3.12 traces instructions from the `settrace` on that follows the first frame to ask for it.

@@ -46,40 +46,42 @@ def same(ours: Any, reference: Any, where: str = "value") -> None:
         assert ours == reference, f"{where}: {ours!r} should be {reference!r}"
 
 
+def mapped(space: spaces.Space[Any], leaf: Callable[..., Any], *values: Any) -> Any:
+    """What `leaf` makes of a space that has no parts, and of values of it; for each such part."""
+    if isinstance(space, spaces.Dict):
+        return {
+            key: mapped(part, leaf, *(value[key] for value in values))
+            for key, part in space.spaces.items()
+        }
+    if isinstance(space, spaces.Tuple):
+        parts = zip(space.spaces, *values, strict=True)
+        return tuple(mapped(part, leaf, *inner) for part, *inner in parts)
+    return leaf(space, *values)
+
+
 def from_zero(space: spaces.Space[Any], value: Any) -> Any:
     """An observation (or batch) of the reference, shifted to start at 0, as in SB3."""
-    if isinstance(space, spaces.Dict):
-        return {key: from_zero(part, value[key]) for key, part in space.spaces.items()}
-    if isinstance(space, spaces.Tuple):
-        return tuple(from_zero(part, v) for part, v in zip(space.spaces, value, strict=True))
-    return value - getattr(space, "start", 0) if np.any(getattr(space, "start", 0)) else value
+    return mapped(space, lambda part, own: own - part.start if starts(part) else own, value)
 
 
 def from_start(space: spaces.Space[Any], action: Any) -> Any:
     """The inverse of `from_zero`, for one action."""
-    if isinstance(space, spaces.Dict):
-        return {key: from_start(part, action[key]) for key, part in space.spaces.items()}
-    if isinstance(space, spaces.Tuple):
-        return tuple(from_start(part, a) for part, a in zip(space.spaces, action, strict=True))
-    return action + space.start if np.any(getattr(space, "start", 0)) else action
+    return mapped(space, lambda part, own: own + part.start if starts(part) else own, action)
+
+
+def starts(space: Any) -> bool:
+    """Whether a space starts at another number than 0."""
+    return bool(np.any(getattr(space, "start", 0)))
 
 
 def batched(space: spaces.Space[Any], actions: list[Any]) -> Any:
     """Single actions as the batch that an algorithm would pass."""
-    if isinstance(space, spaces.Dict):
-        return {k: batched(s, [a[k] for a in actions]) for k, s in space.spaces.items()}
-    if isinstance(space, spaces.Tuple):
-        return tuple(batched(s, [a[i] for a in actions]) for i, s in enumerate(space.spaces))
-    return np.stack(actions)
+    return mapped(space, lambda _, *own: np.stack(own), *actions)
 
 
 def rows_of(space: spaces.Space[Any], batch: Any, n: int) -> list[Any]:
     """The inverse of `batched`, for n rows."""
-    if isinstance(space, spaces.Dict):
-        return [{key: batch[key][i] for key in space.spaces} for i in range(n)]
-    if isinstance(space, spaces.Tuple):
-        return [tuple(part[i] for part in batch) for i in range(n)]
-    return list(batch)
+    return [mapped(space, lambda _, own, row=row: own[row], batch) for row in range(n)]
 
 
 def timeless(infos: list[dict[str, Any]]) -> list[dict[str, Any]]:

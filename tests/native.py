@@ -167,7 +167,7 @@ class RestartsRows(NativeEnv):
     """The same, with a restart that returns the ended rows only."""
 
 
-class _Restart:
+class Restart:
     """Resets the rows of a mask, or restarts rows and returns no others."""
 
     def __call__(self, env: RestartsRows, mask: Any) -> tuple[Any, dict[str, Any]]:
@@ -185,4 +185,4 @@ def _part(value: Any, rows: Any) -> Any:
     return value[rows]
 
 
-sb3compat.register_partial_reset(RestartsRows, _Restart())
+sb3compat.register_partial_reset(RestartsRows, Restart())

@@ -44,13 +44,24 @@ def held(*more: int, alone: bool = False) -> Held:
     return Held(*(sum(column) for column in zip(*found, strict=True)))
 
 
+def children_of(pid: int | str) -> list[int]:
+    """The processes that one has started; none if it has ended."""
+    folder = PROC / str(pid) / "task"
+    while folder.exists():
+        # A thread may end meanwhile, and leaves its children to another one.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            tasks = list(folder.iterdir())
+            return [
+                int(child) for task in tasks for child in (task / "children").read_text().split()
+            ]
+    return []
+
+
 def descendants(pid: int | str = "self") -> Iterator[int]:
     """The processes below one, as deep as they go."""
-    with suppress(OSError):
-        for task in (PROC / str(pid) / "task").iterdir():
-            for child in map(int, (task / "children").read_text().split()):
-                yield child
-                yield from descendants(child)
+    for child in children_of(pid):
+        yield child
+        yield from descendants(child)
 
 
 def _held(pid: int) -> Held:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.interpreter import REPOSITORY as ROOT
+from tests.interpreter import run
+
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name[0] != "_"),
@@ -129,10 +131,9 @@ def test_links_between_pages_lead_to_files(page: str) -> None:
 
 def checked(factory: str, folder: Path) -> list[str]:
     """The lines that the command of the tutorial prints, without how long it took."""
-    command = [sys.executable, "-m", "sb3compat", "check", f"{factory}:make_env"]
-    command += ["--no-capability", "sub_envs"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
-    return [re.sub(r" in \d.* s$", "", line.strip()) for line in done.stdout.splitlines()]
+    command = ("-m", "sb3compat", "check", f"{factory}:make_env", "--no-capability", "sub_envs")
+    lines = run(*command, cwd=folder).stdout.splitlines()
+    return [re.sub(r" in \d.* s$", "", line.strip()) for line in lines]
 
 
 def test_the_tutorial_on_checking_shows_what_the_command_prints(tmp_path: Path) -> None:

@@ -29,11 +29,6 @@ def examples() -> Iterator[doctest.DocTest]:
 EXAMPLES = {test.name: test for test in examples()}
 
 
-def test_public_functions_have_examples() -> None:
-    named = {name.rpartition(".")[2] for name in EXAMPLES}
-    assert {"to_sb3", "to_gymnasium", "register_partial_reset", "check_vec_env"} <= named
-
-
 # It runs all checks; a snippet of the README does so for each change.
 SLOW = "sb3compat.conformance.run.entry.check_vec_env"
 

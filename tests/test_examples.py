@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +13,10 @@ import numpy as np
 import pytest
 
 import sb3compat
+from tests.interpreter import ROOT, run
 
 pytest.importorskip("stable_baselines3")
 
-ROOT = Path(sb3compat.__file__).parents[1]
 EXAMPLES = ROOT / "docs" / "examples"
 
 
@@ -30,11 +27,6 @@ def load(name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def with_package() -> dict[str, str]:
-    """The environment of a process that imports this package from another folder."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 
 
 def test_ppo_learns_the_same_from_both_environments() -> None:
@@ -54,14 +46,7 @@ def test_skrl_trains_on_vec_normalize(tmp_path: Path) -> None:
     for name in ("skrl", "tensorboard"):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}")
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "skrl_vec_normalize.py", "300"],
-        env=with_package(),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(EXAMPLES / "skrl_vec_normalize.py", 300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "trained for 300 steps of 4 rows" in done.stdout
     assert "1204 observations normalised\nweights changed" in done.stdout
@@ -86,14 +71,14 @@ def test_three_bridges_train_and_compare_values(
     example = load("three_bridges")
     monkeypatch.setattr(example, "HORIZON", 20)
     monkeypatch.setattr(example, "STEPS_IN_EPISODE", 5)
-    run = example.run(algorithm, "no flag", 0, timesteps=800)
+    result = example.run(algorithm, "no flag", 0, timesteps=800)
     # All rows end in their 200th step.
     rows = example.ALGORITHMS[algorithm][1]
-    assert [step for step, _ in run["curve"]] == ([800] if rows == 4 else [])
+    assert [step for step, _ in result["curve"]] == ([800] if rows == 4 else [])
     # The discounted rewards of 20 to 25 steps, each of them from -16.3 to 0; SAC adds its entropy.
-    assert -16.3 * 25 < run["true"] < (0 if algorithm == "PPO" else 25)
+    assert -16.3 * 25 < result["true"] < (0 if algorithm == "PPO" else 25)
     # No network begins with such values.
-    assert run["learned"] > run["true"] + 20
+    assert result["learned"] > result["true"] + 20
 
 
 def test_page_and_figure_of_the_three_bridges_are_of_the_runs_that_are_kept(
@@ -113,7 +98,7 @@ def test_page_and_figure_of_the_three_bridges_are_of_the_runs_that_are_kept(
 def test_picture_of_an_episodes_end_is_that_of_a_run(tmp_path: Path) -> None:
     path = tmp_path / "picture.svg"
     script = EXAMPLES / "episode_end.py"
-    subprocess.run([sys.executable, script, path], env=with_package(), check=True)
+    assert run(script, path).returncode == 0
     kept = ROOT / "docs" / "explanation" / "episode-end.svg"
     assert words(path) == words(kept), f"run: python {script} {kept}"
     assert any("terminal_observation" in text for text in words(kept))

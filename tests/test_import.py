@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.interpreter import BLOCK, HAS_SB3, HEAVY, LOADED, needs_sb3, python
+from tests.interpreter import LOADED, hidden, needs_sb3, python
 
 
 def test_import_and_public_names_load_no_heavy_library_and_adapting_only_sb3(
@@ -60,61 +60,9 @@ except ImportError as error:
 def test_missing_ray_is_an_error_that_says_what_to_install(tmp_path: Path) -> None:
     script = "from functools import partial\nimport gymnasium as gym\n"
     script += "Known = partial(gym.make, 'CartPole-v1')\n"
-    loaded, error = python(tmp_path, BLOCK + LOADED + script + ON_RAY, "ray").splitlines()
+    loaded, error = python(tmp_path, hidden("ray") + LOADED + script + ON_RAY).splitlines()
     assert loaded == "False"
     assert 'pip install "sb3compat[ray]"' in error
-
-
-WORKER = """
-import gymnasium as gym
-from gymnasium.vector import AsyncVectorEnv
-from tests.envs import ScriptedEnv, WorkerReport, script
-
-
-def make():
-    return WorkerReport(gym.wrappers.TimeLimit(ScriptedEnv(script()), 2))
-
-
-def main():
-    import sb3compat
-
-    def made():
-        return sb3compat.to_sb3(AsyncVectorEnv([make] * 2, context="spawn"))
-
-    drive(made())
-    try:
-        from stable_baselines3.common.vec_env import VecMonitor
-    except ImportError:
-        return
-    # It asks whether the sub-environments are wrapped in SB3's own Monitor.
-    drive(VecMonitor(made()))
-
-
-def drive(env):
-    env.seed(1)
-    env.set_options([{"a": 1}, {}])
-    env.reset()
-    for _ in range(3):
-        env.step([0, 1])
-    assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [True, True]
-    assert env.env_is_wrapped(gym.wrappers.ClipAction) == [False, False]
-    env.set_attr("mu", 3)
-    assert env.get_attr("mu") == [3, 3]
-    assert env.has_attr("mu") and not env.has_attr("nu")
-    in_workers = [name for name in HEAVY if any(env.env_method("loaded", name))]
-    print(type(env).__name__, in_workers, "torch" in loaded())
-    env.close()
-
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-def test_workers_never_import_torch(tmp_path: Path) -> None:
-    expected = [f"VecEnvAdapter [] {HAS_SB3}", *(["VecMonitor [] True"] if HAS_SB3 else [])]
-    script = f"HEAVY = {HEAVY}\n{LOADED}{WORKER}"
-    assert python(tmp_path, script).splitlines() == expected
 
 
 @needs_sb3
@@ -126,4 +74,4 @@ try:
 except ModuleNotFoundError as error:
     print(error.name)
 """
-    assert python(tmp_path, BLOCK + script, "torch") == "torch\n"
+    assert python(tmp_path, hidden("torch") + script) == "torch\n"

@@ -14,8 +14,6 @@ PACKAGE = TESTS.parent / "sb3compat"
 
 # The folders whose every module has a test module.
 BY_MODULE = ("_convert", "_make", "_parallel", "_rows", "_to_sb3", "_to_gymnasium")
-# The folders that have a folder of tests, whose modules may have other names.
-BY_FOLDER = ("_ipc", "_trace", "_tune", "_upstream", "conformance")
 # Modules without a test module of their name, but for those that are empty; and why.
 EXCEPTIONS = {
     "__init__.py": "its names are those of test_public_api.py, its imports those of test_import.py",
@@ -43,13 +41,6 @@ def test_module_has_a_test_module_of_its_name(module: str) -> None:
     expected = TESTS / path.parent / f"test_{path.name}"
     assert expected.is_file(), f"tests/{expected.relative_to(TESTS)} is missing"
     assert "\ndef test_" in expected.read_text(), f"tests/{expected.relative_to(TESTS)} has no test"
-
-
-def test_folder_of_the_package_has_a_folder_of_tests() -> None:
-    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert folders == {*BY_MODULE, *BY_FOLDER}
-    for folder in folders:
-        assert any((TESTS / folder.removeprefix("_")).rglob("test_*.py")), f"tests/{folder}"
 
 
 def test_costly_tests_exist() -> None:

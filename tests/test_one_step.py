@@ -33,28 +33,22 @@ def sb3(name: str) -> Any:
     return getattr(pytest.importorskip("stable_baselines3.common.vec_env"), name)
 
 
-def to_sb3(env: Any) -> Any:
-    return sb3compat.to_sb3(env)
-
-
-def to_gymnasium(env: Any) -> Any:
-    return sb3compat.to_gymnasium(env)
-
-
 SOURCES: dict[str, Callable[[], Any]] = {
-    "A bare SyncVectorEnv to SB3": lambda: to_sb3(SyncVectorEnv([one] * 2)),
-    "A bare AsyncVectorEnv to SB3": lambda: to_sb3(AsyncVectorEnv([one] * 2)),
-    "A native environment to SB3": lambda: to_sb3(
+    "A bare SyncVectorEnv to SB3": lambda: sb3compat.to_sb3(SyncVectorEnv([one] * 2)),
+    "A bare AsyncVectorEnv to SB3": lambda: sb3compat.to_sb3(AsyncVectorEnv([one] * 2)),
+    "A native environment to SB3": lambda: sb3compat.to_sb3(
         gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
     ),
-    "A wrapped environment to SB3": lambda: to_sb3(RecordEpisodeStatistics(SyncVectorEnv([one]))),
+    "A wrapped environment to SB3": lambda: sb3compat.to_sb3(
+        RecordEpisodeStatistics(SyncVectorEnv([one]))
+    ),
     "ParallelVecEnv": lambda: sb3compat.ParallelVecEnv([one] * 2, workers=2),
-    "A DummyVecEnv to Gymnasium": lambda: to_gymnasium(sb3("DummyVecEnv")([one] * 2)),
-    "A SubprocVecEnv to Gymnasium": lambda: to_gymnasium(sb3("SubprocVecEnv")([one] * 2)),
-    "A ParallelVecEnv to Gymnasium": lambda: to_gymnasium(
+    "A DummyVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(sb3("DummyVecEnv")([one] * 2)),
+    "A SubprocVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(sb3("SubprocVecEnv")([one] * 2)),
+    "A ParallelVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(
         sb3compat.ParallelVecEnv([one] * 2, workers=2)
     ),
-    "A wrapped VecEnv to Gymnasium": lambda: to_gymnasium(
+    "A wrapped VecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(
         sb3("VecNormalize")(sb3("DummyVecEnv")([one] * 2))
     ),
 }

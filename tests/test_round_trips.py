@@ -17,11 +17,9 @@ from tests.lockstep import batched, from_start, from_zero, rows_of, same
 from tests.lockstep_back import dummy, monitored, subproc
 from tests.profiles import examples
 from tests.strategies import scripts
+from tests.to_sb3.driving import mode_of
 
 pytest.importorskip("stable_baselines3")
-
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 
 
 def fns(chosen: Script, n: int) -> list[MakeEnv]:
@@ -45,14 +43,6 @@ def test_vector_env_comes_back_in_its_own_mode(mode: AutoresetMode, cls: Any) ->
             assert isinstance(ours, sb3compat.VectorEnvAdapter)
             assert ours.autoreset_mode == other
     env.close()
-
-
-@mode_of
-@pytest.mark.parametrize("build", [dummy, subproc])
-def test_vec_env_comes_back_in_every_mode(mode: AutoresetMode, build: Any) -> None:
-    vec_env = build(fns(script(), 2))
-    assert sb3compat.to_sb3(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)) is vec_env
-    vec_env.close()
 
 
 class Closing(sb3compat.VectorEnvAdapter):

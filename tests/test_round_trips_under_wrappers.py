@@ -21,11 +21,8 @@ from tests.lockstep_back import back_programs, dummy, subproc
 from tests.lockstep_back import lockstep as lockstep_back
 from tests.profiles import examples, some
 from tests.strategies import programs, scripts
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of
 from tests.vec_wrappers import HandsOn
-
-MODES = list(AutoresetMode)
-SAME_STEP, NEXT_STEP, DISABLED = MODES[1], MODES[0], MODES[2]
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 
 
 def parallel(made: list[Any]) -> Any:

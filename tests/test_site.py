@@ -5,16 +5,15 @@ from __future__ import annotations
 import html
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sb3compat
 from sb3compat import conformance, errors
-
-ROOT = Path(__file__).parents[1]
+from tests.interpreter import REPOSITORY as ROOT
+from tests.interpreter import run
+from tests.test_errors import OWN
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +22,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}: make docs installs it")
     out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-E"]
-    done = subprocess.run(
-        [*command, "-d", str(out / "doctrees"), str(ROOT / "docs"), str(out / "html")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ("-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-E", "-d")
+    done = run(*command, out / "doctrees", ROOT / "docs", out / "html")
     assert done.returncode == 0, done.stderr
     return out / "html"
 
@@ -48,12 +41,7 @@ def test_api_page_names_all_that_is_public() -> None:
 def test_errors_page_names_every_exception() -> None:
     text = (ROOT / "docs" / "reference" / "errors.md").read_text()
     sections = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    own = {
-        name
-        for name, value in vars(errors).items()
-        if isinstance(value, type) and value.__module__ == "sb3compat.errors" and name[0] != "_"
-    }
-    assert set(sections) == own
+    assert set(sections) == {cls.__name__ for cls in OWN}
     for name, section in sections.items():
         for part in ("**Cause.**", "**What to do.**", f'"<!-- {name} -->"'):
             assert part in section, name

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from tests.interpreter import BLOCK, HAS_SB3, LOADED, python
+from tests.interpreter import HAS_SB3, LOADED, hidden, python
 
 HANDWRITTEN = """
 import numpy as np
@@ -29,7 +29,7 @@ print(loaded())
 
 def test_handwritten_vec_env_needs_no_sb3(tmp_path: Path) -> None:
     for missing in ("stable_baselines3", "nothing"):
-        assert python(tmp_path, BLOCK + LOADED + HANDWRITTEN, missing) == "[]\n"
+        assert python(tmp_path, hidden(missing) + LOADED + HANDWRITTEN) == "[]\n"
 
 
 def test_adapters_compose_without_sb3(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    refused = python(tmp_path, BLOCK + script, "stable_baselines3")
+    refused = python(tmp_path, hidden("stable_baselines3") + script)
     assert re.search(r"of the old gym.*sb3compat\[sb3\].*shimmy", refused)
 
 
@@ -139,7 +139,7 @@ if __name__ == "__main__":
 
 
 def test_adapter_answers_the_same_with_and_without_sb3(tmp_path: Path) -> None:
-    said, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "stable_baselines3"))
+    said, bases, torch = json.loads(python(tmp_path, hidden("stable_baselines3") + PROGRAM))
     assert "stable_baselines3" not in bases
     assert not torch
     # What a mistake of both would change alike: seeds and options reach their rows.
@@ -148,7 +148,7 @@ def test_adapter_answers_the_same_with_and_without_sb3(tmp_path: Path) -> None:
     assert [info.get("option") for info in resets[2]] == [1, None, 2]
     if not HAS_SB3:
         return
-    reference, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "nothing"))
+    reference, bases, torch = json.loads(python(tmp_path, hidden("nothing") + PROGRAM))
     assert "stable_baselines3" in bases
     assert torch
     assert len(said) == len(reference)

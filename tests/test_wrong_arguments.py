@@ -18,6 +18,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 import sb3compat.conformance
+from tests.envs import ScriptedEnv, fns
 from tests.native import NativeEnv
 
 # What a message ends with: a sentence in the imperative, or a question.
@@ -25,18 +26,6 @@ WAY_OUT = re.compile(
     r"(?:[.:?;,] |or )(?:Pass|Write|Use|Leave|Call|Make|Take|Put|Adapt|Register"
     r"|Say|Give|Did you mean|pip install|call|pass|leave|`sb3compat list`)"
 )
-
-
-class Counting(gym.Env[Any, Any]):
-    observation_space = gym.spaces.Box(0, 9, (2,))
-    action_space = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        super().reset(seed=seed)
-        return np.zeros(2, np.float32), {}
-
-    def step(self, action: Any) -> Any:
-        return np.zeros(2, np.float32), 1.0, False, True, {}
 
 
 class Other(sb3compat.VecEnvAdapter):
@@ -77,8 +66,9 @@ MAKING = {
     "reference": (3, [3], STRANGE),
     "require_exercised": ("3", -1, None, STRANGE),
 }
+ONE = fns(1, lengths=(1,))[0]
 TO_SB3 = {
-    "env": (None, 3, STRANGE, Counting(), [Counting()], SyncVectorEnv),
+    "env": (None, 3, STRANGE, ONE(), [ONE()], SyncVectorEnv),
     "autoreset_mode": MODE,
     "copy": FLAG,
     "require_final_obs": FLAG,
@@ -86,7 +76,7 @@ TO_SB3 = {
     "timeout": TIMEOUT,
 }
 TO_GYMNASIUM = {
-    "vec_env": (None, 3, STRANGE, Counting(), [Counting()], sb3compat.ParallelVecEnv),
+    "vec_env": (None, 3, STRANGE, ONE(), [ONE()], sb3compat.ParallelVecEnv),
     "autoreset_mode": (*MODE, None),
     "missing_truncation": ("truncated", True, STRANGE),
     "require_final_obs": FLAG,
@@ -130,7 +120,7 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "schedule_timeout": TIMEOUT,
     },
     "make_vec_env": {
-        "env_id": (None, 3, ["CartPole-v1"], STRANGE, Counting()),
+        "env_id": (None, 3, ["CartPole-v1"], STRANGE, ONE()),
         "n_envs": COUNT,
         "seed": SEED,
         "start_index": ("0", None, 1.5, STRANGE),
@@ -150,12 +140,12 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
     "WorkerStats": {"seconds": (*TIMEOUT, None), "verbose": ANYTHING},
     "ParallelVecEnv.worker_times": {},
     "register_partial_reset": {
-        "cls": (None, 3, "x", Counting, gym.vector.VectorWrapper, STRANGE),
+        "cls": (None, 3, "x", ScriptedEnv, gym.vector.VectorWrapper, STRANGE),
         "function": (3, "x", STRANGE),
     },
     "reset_with_mask": {"env": ANYTHING, "mask": ANYTHING, "seed": ANYTHING, "options": ANYTHING},
     "trace": {
-        "env": (None, 3, STRANGE, Counting()),
+        "env": (None, 3, STRANGE, ONE()),
         "episodes": COUNT,
         "seed": (*SEED, None),
         "rows": (0, 4, "x", 1.5, [None], STRANGE),
@@ -215,11 +205,11 @@ def test_every_parameter_of_the_public_api_has_an_entry() -> None:
 
 
 def singles() -> SyncVectorEnv:
-    return SyncVectorEnv([Counting] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    return SyncVectorEnv([ONE] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
 def parallel() -> Any:
-    return sb3compat.ParallelVecEnv([Counting] * 3, 1, start_method="fork")
+    return sb3compat.ParallelVecEnv([ONE] * 3, 1, start_method="fork")
 
 
 # What a call needs besides the wrong argument.
@@ -228,8 +218,8 @@ BASE: dict[str, Callable[[], dict[str, Any]]] = {
     "VecEnvAdapter": lambda: {"env": singles()},
     "to_gymnasium": lambda: {"vec_env": Other(singles())},
     "VectorEnvAdapter": lambda: {"vec_env": Other(singles())},
-    "ParallelVecEnv": lambda: {"env_fns": [Counting]},
-    "make_vec_env": lambda: {"env_id": Counting},
+    "ParallelVecEnv": lambda: {"env_fns": [ONE]},
+    "make_vec_env": lambda: {"env_id": ONE},
     "register_partial_reset": lambda: {"cls": NativeEnv},
     "WorkerStats": dict,
     "trace": lambda: {"env": singles()},
@@ -313,11 +303,12 @@ def test_what_cannot_be_sent_to_workers_says_what_to_do(opened: dict[str, Any]) 
 
     def make() -> Any:
         assert lock
-        return Counting()
+        return ONE()
 
     spawned = {"vectorization_mode": "async", "vec_env_kwargs": {"start_method": "spawn"}}
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="Make what cannot be pickled inside"):
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="'start_method': 'fork'") as caught:
         sb3compat.make_vec_env(make, 2, **spawned)
+    assert "Make what cannot be pickled inside" in str(caught.value)
     with pytest.raises(sb3compat.UnsupportedEnvError, match="Create the objects that"):
         sb3compat.ParallelVecEnv([make], 1)
     with pytest.raises(sb3compat.UnsupportedEnvError, match="Send the data that"):

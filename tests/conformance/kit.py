@@ -21,7 +21,7 @@ from sb3compat.conformance.subject.subject import Subject
 assert every.MODULES, "they have to be imported before `specimens` is asked"
 TRAINING = {"trains_ppo", "trains_off_policy"}
 # How many mutants of each interface are tried.
-_FEW = 5
+_FEW = 2
 
 
 def sampled(family: Family) -> list[Specimen]:

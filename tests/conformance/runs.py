@@ -11,6 +11,19 @@ IFF_DONE = "terminal_observation_iff_done"
 FEW = (
     "reset_returns_obs_only", "step_returns_four", "dones_shape", "dones_bool_array", IFF_DONE,
 )  # fmt: skip
+# A check of a user, which the environment `Generous` does not pass.
+OWN_CHECK = '''
+from sb3compat.conformance import check, expect
+
+@check("vec_env", severity="error", source="https://example.org")
+def rewards_are_one(record):
+    """Each reward is 1."""
+    for step in record.steps:
+        yield expect(f"({{0}} == {limit()}).all()", step.rewards, should="1")
+
+def limit():
+    return 1
+'''
 
 
 def checked(factory: Any, *, only: tuple[str, ...] = FEW, **options: Any) -> Report:

@@ -13,7 +13,6 @@ from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.output import brief, render, terminal
 from sb3compat.conformance.run.report import Moment, Report, Result
 
-ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from sb3compat.conformance import CheckError, Demand, Recorded, Scene, expect
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.draws import Draws
-from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import standalone
 from sb3compat.conformance.record import Given
 from sb3compat.conformance.render import lines_of, told
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.values import Value, constant
-from tests.conformance.tiny import Endless, TinyVecEnv
+from tests.conformance.tiny import TinyVecEnv
 
 MAKE_ENV = "from tests.conformance.test_scene import {} as make_env"
 
@@ -73,9 +72,11 @@ class Doubled:
         return 2 * obs, *others
 
 
-def scene_of(factory: Any, *numbers: int) -> Scene:
+def scene_of(
+    factory: Any, *numbers: int, before_call: Callable[[str], None] = lambda text: None
+) -> Scene:
     subject = examine(factory)
-    return Scene(subject, subject.instances(), Draws(numbers), lambda: None, lambda text: None)
+    return Scene(subject, subject.instances(), Draws(numbers), lambda: None, before_call)
 
 
 SCENE = partial(scene_of, Sums)
@@ -250,8 +251,9 @@ def test_a_scenario_goes_to_an_end_that_is_known() -> None:
     scene = SCENE()
     step = scene.make().to_an_end(scene.ending())
     assert (step.ended, step.step) == ([0], 3)
+    scene.subject = replace(scene.subject, endings=())
     with pytest.raises(NotExercisedError, match="no episode ended"):
-        scene_of(Endless).ending()
+        scene.ending()
 
 
 def test_what_a_scenario_has_made_is_closed() -> None:
@@ -285,8 +287,6 @@ def test_a_part_that_is_not_there_is_named() -> None:
 
 # Objects that a scenario makes of an instance by an imported name
 
-SHARED = replace(examine(TinyVecEnv), shared=True)
-
 
 class Wrapper:
     """Passes calls on, and changes the options that it is given."""
@@ -304,15 +304,8 @@ class Wrapper:
 MAKER = Given("Wrapper", Wrapper)
 
 
-def new_scene(
-    instances: Instances | None = None, before_call: Callable[[str], None] = lambda text: None
-) -> Scene:
-    instances = instances or SHARED.instances()
-    return Scene(SHARED, instances, Draws(), lambda: None, before_call)
-
-
 def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
-    scene = new_scene()
+    scene = SCENE()
     env = scene.make()
     wrapped, error = scene.tried(MAKER, "env", env, options={"size": 2})
     wrapped.reset()
@@ -323,7 +316,7 @@ def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
 
 
 def test_a_class_that_was_not_imported_is_refused() -> None:
-    scene = new_scene()
+    scene = SCENE()
     unfit: Any = Wrapper
     with pytest.raises(TypeError, match=r"got <class .*\[maker\] = scene.imported\('my_module', "):
         scene.made_by(unfit, "env", scene.make())
@@ -331,8 +324,9 @@ def test_a_class_that_was_not_imported_is_refused() -> None:
 
 @pytest.mark.parametrize("lent", [True, False])
 def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
-    instances = SHARED.instances()
-    scene = new_scene(instances)
+    subject = replace(examine(TinyVecEnv), shared=True)
+    instances = subject.instances()
+    scene = Scene(subject, instances, Draws(), lambda: None, lambda text: None)
     env = scene.make()
     if lent:
         scene.made_by(MAKER, "wrapped", env, options={"size": 2})
@@ -344,7 +338,7 @@ def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
 
 def test_all_that_a_program_needs_is_in_the_journal() -> None:
     written: list[str] = []
-    scene = new_scene(before_call=written.append)
+    scene = SCENE(before_call=written.append)
     [copied] = scene.imported("copy", "copy")
     options = scene.let("options", {"size": 2})
     scene.made_by(copied, "model", scene.make())

@@ -83,6 +83,12 @@ class FloatDones(TinyVecEnv):
         return obs, rewards, dones.astype(float), infos
 
 
+class Generous(TinyVecEnv):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, 2 * rewards, dones, infos
+
+
 class NoTerminalObservation(TinyVecEnv):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
@@ -186,6 +192,13 @@ class NoReset(TinyVecEnv):
 
     def reset(self) -> Any:
         return super().reset(), {}
+
+
+class Loud(TinyVecEnv):
+    """Raises what not every terminal can show."""
+
+    def reset(self) -> Any:
+        raise ValueError("[bold]≥[/bold] \x1b[31m \ud800")
 
 
 class Worn(TinyVecEnv):

@@ -12,29 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb3compat._convert.actions import Actions, action_batch, action_rows
-from tests.lockstep import batched, from_start, same
+from tests.lockstep import same
 from tests.strategies import any_space
 
 BOX = spaces.Box(-1, 1, (2,), np.float32)
-
-
 DICT = spaces.Dict({"a": spaces.Discrete(3), "b": BOX})
 TUPLE = spaces.Tuple([spaces.Discrete(3), BOX])
 DISCRETE = spaces.Discrete(3)
 ONE = {"a": 1, "b": np.zeros(2, np.float32)}
-
-
-@given(space=any_space(), n=st.integers(1, 3), as_list=st.booleans())
-def test_actions_arrive_in_the_form_of_the_space(
-    space: spaces.Space[Any], n: int, as_list: bool
-) -> None:
-    actions = Actions(space, n)
-    chosen = [actions.presented.sample() for _ in range(n)]
-    batch = actions.prepare(chosen if as_list else batched(space, chosen))
-    rows = actions.rows(batch)
-    same(rows, [from_start(space, action) for action in chosen])
-    assert all(row in space for row in rows)
-    assert actions.pack(batch) in batch_space(space, n)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +72,7 @@ def test_batches_of_another_form_are_refused(
         convert(space, actions, 2)
 
 
-def test_batch_for_a_vec_env_is_an_array_or_a_list_of_rows() -> None:
-    array = np.zeros((2, 2), np.float32)
-    assert action_batch(BOX, array, 2) is array
-    same(action_batch(BOX, list(array), 2), array)
-    rows = [{"a": 0, "b": array[0]}, {"a": 1, "b": array[1]}]
-    same(action_batch(DICT, {"a": [0, 1], "b": array}, 2), rows)
-    same(action_batch(DICT, rows, 2), rows)
+def test_ragged_actions_for_a_vec_env_are_refused() -> None:
     with pytest.raises(ValueError, match="one shape in all rows"):
         action_batch(BOX, [np.zeros(2), np.zeros(3)], 2)
 

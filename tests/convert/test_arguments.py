@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
+from sb3compat._convert.arguments import check_timeout, plain_count
 
 
 @pytest.mark.parametrize("timeout", [None, 1, 0.1, 1e9, np.float32(2), np.int64(3), Fraction(1, 3)])
@@ -27,15 +27,6 @@ def test_timeouts_in_seconds_are_accepted(timeout: Any) -> None:
 def test_other_timeouts_are_refused(timeout: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match=r"Expected timeout to be a .*got timeout="):
         check_timeout(timeout)
-
-
-@pytest.mark.parametrize("seed", [None, 0, 3, -1, 2**40, np.int8(3), np.uint64(2**63)])
-def test_integers_are_seeds(seed: Any) -> None:
-    assert plain_seed(seed) == seed
-    assert type(plain_seed(seed)) in (int, type(None))
-    for other in (float(seed or 0), [seed]):
-        with pytest.raises(TypeError, match=r"(?s)seed of the first .*seed \+ 1.*Got seed="):
-            plain_seed(other)
 
 
 def test_counts_are_integers_of_one_at_least() -> None:

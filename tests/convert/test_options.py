@@ -70,17 +70,8 @@ def test_arrays_are_compared_as_wholes_and_what_cannot_be_compared_is_another(
     assert is_uniform([{"x": first}, {"x": second}]) == together
 
 
-@pytest.mark.parametrize(
-    ("given", "rows"),
-    [
-        (None, [{}, {}]),
-        ({"x": 1}, [{"x": 1}, {"x": 1}]),
-        ([{"x": 1}, {}], [{"x": 1}, {}]),
-        (({"x": 1}, None), [{"x": 1}, {}]),
-    ],
-)
-def test_options_are_given_for_all_rows_or_for_each(given: Any, rows: list[Any]) -> None:
-    assert options_by_row(given, 2) == rows
+def test_options_of_the_rows_may_be_a_tuple() -> None:
+    assert options_by_row(({"x": 1}, None), 2) == [{"x": 1}, {}]
 
 
 @pytest.mark.parametrize(

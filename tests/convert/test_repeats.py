@@ -81,10 +81,3 @@ def test_the_very_dict_without_arrays_is_refused() -> None:
     refuse_same_memory(numbers, 0, same_dict, dict(same_dict))
     with pytest.raises(ConversionError, match="the same array"):
         refuse_same_memory(numbers, 0, same_dict, same_dict)
-
-
-def test_warning_names_the_row_and_gives_the_advice() -> None:
-    watch = RepeatWatch("Build it anew.")
-    batch = [np.array([[1, 2], [3, 4]], np.float32)]
-    with pytest.warns(UserWarning, match=r"of row 1 equals.*Build it anew\."):
-        watch.note(1, BOXES, batch[0][1].copy(), batch)

@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector.utils import batch_space
-from hypothesis import given
 
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.spaces import BatchLayout
 from sb3compat.errors import UnsupportedSpaceError
-from tests.lockstep import same
-from tests.strategies import any_space
 
 BOX = spaces.Box(-1, 1, (2,), np.float32)
 DICT = spaces.Dict({"a": spaces.Discrete(3), "b": BOX})
@@ -43,11 +38,6 @@ def test_spaces_that_sb3_cannot_batch_are_refused(space: Any, part: str) -> None
     assert isinstance(caught.value, NotImplementedError)
 
 
-def test_space_from_zero_is_the_same_object() -> None:
-    for space in (BOX, DICT, TUPLE, spaces.MultiDiscrete([2, 3])):
-        assert Observations(space, 2).presented is space
-
-
 def test_spaces_are_presented_from_zero() -> None:
     shown = Observations(spaces.Dict({"a": spaces.Discrete(3, start=-2), "b": BOX}), 2).presented
     assert shown == spaces.Dict({"a": spaces.Discrete(3), "b": BOX})
@@ -58,18 +48,6 @@ def test_spaces_are_presented_from_zero() -> None:
     multi = spaces.MultiDiscrete([2, 3], start=[1, 1], dtype=np.int32)
     assert Observations(multi, 2).presented == spaces.MultiDiscrete([2, 3], dtype=np.int32)
     np.testing.assert_array_equal(multi.start, [1, 1])
-
-
-@given(space=any_space())
-def test_leaves_of_a_batch_have_the_shapes_and_dtypes_of_the_layout(
-    space: spaces.Space[Any],
-) -> None:
-    layout = BatchLayout(space, 2, "observation_space")
-    batch = batch_space(space, 2).sample()
-    leaves = layout.unpack(batch)
-    assert [leaf.shape for leaf in leaves] == [(2, *leaf.shape) for leaf in layout.leaves]
-    assert [leaf.dtype for leaf in leaves] == [leaf.dtype for leaf in layout.leaves]
-    same(layout.pack(leaves), batch)
 
 
 @pytest.mark.parametrize("key", ["achieved_goal", "desired_goal", "observation"])

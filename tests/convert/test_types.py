@@ -14,20 +14,13 @@ vec_env = pytest.importorskip("stable_baselines3.common.vec_env", reason="the wr
 FUNCTIONS = [lambda: gym.make("CartPole-v1")]
 
 
-def test_the_adapter_to_sb3_is_known_and_a_wrapper_around_it_is_not() -> None:
+def test_adapters_are_known_and_wrappers_around_them_are_not() -> None:
     env = sb3compat.to_sb3(SyncVectorEnv(FUNCTIONS))
-    assert holds_vector_env(env)
-    assert not holds_vec_env(env)
+    envs = sb3compat.to_gymnasium(vec_env.DummyVecEnv(FUNCTIONS))
     wrapped = vec_env.VecMonitor(env)
     assert wrapped.original  # handed on by the wrapper's `__getattr__`
-    assert not holds_vector_env(wrapped)
-
-
-def test_the_adapter_to_gymnasium_is_known_and_a_wrapper_around_it_is_not() -> None:
-    envs = sb3compat.to_gymnasium(vec_env.DummyVecEnv(FUNCTIONS))
-    assert holds_vec_env(envs)
-    assert not holds_vector_env(envs)
-    assert not holds_vec_env(VectorWrapper(envs))
+    assert list(map(holds_vector_env, (env, wrapped, envs))) == [True, False, False]
+    assert list(map(holds_vec_env, (envs, VectorWrapper(envs), env))) == [True, False, False]
 
 
 class Own(sb3compat.VecEnvAdapter):

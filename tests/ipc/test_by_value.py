@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import enum
 import gc
 import os
 import pickle
@@ -45,16 +44,6 @@ def test_class_that_exists_stays_as_it_is(cls: Any) -> None:
     assert type(value) is cls
     assert (cls.mark, value.text()) == (2, "second")
     assert seen == SEEN
-
-
-def test_enumeration_that_exists_stays_as_it_is() -> None:
-    class Mode(enum.Enum):
-        ONE = 1
-
-    data = by_value.dumps(Mode.ONE)
-    Mode.extra = 3  # type: ignore[attr-defined]
-    assert pickle.loads(data) is Mode.ONE
-    assert Mode.extra == 3  # type: ignore[attr-defined]
 
 
 # Run in another process, which knows none of the classes.
@@ -110,49 +99,6 @@ def test_class_whose_attributes_could_not_come_is_filled_later() -> None:
         gc.enable()
 
 
-@pytest.fixture
-def main_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    module = types.ModuleType("__mp_main__")
-    monkeypatch.setitem(sys.modules, "__mp_main__", module)
-    return module
-
-
-def sent_from_main(monkeypatch: pytest.MonkeyPatch, path: str) -> bytes:
-    """An object of a class that the main module has at this path, or nowhere; it is forgotten."""
-    outer = type("Outer", (), {"__module__": "__main__"})
-    cls = type("Inner", (), {"__module__": "__main__", "__qualname__": path, "mark": 1})
-    outer.Inner = cls  # type: ignore[attr-defined]
-    monkeypatch.setattr(sys.modules["__main__"], "Outer", outer, raising=False)
-    monkeypatch.setattr(sys.modules["__main__"], "Inner", None, raising=False)
-    data = by_value.dumps(cls())
-    monkeypatch.undo()
-    del cls, outer
-    gc.collect()
-    return data
-
-
-def test_worker_that_has_imported_the_main_module_takes_its_class(
-    main_of_a_worker: types.ModuleType,
-) -> None:
-    own = type("Outer", (), {"Inner": type("Inner", (), {"mark": 7})})
-    main_of_a_worker.Outer = own  # type: ignore[attr-defined]
-    with pytest.MonkeyPatch.context() as patch:
-        data = sent_from_main(patch, "Outer.Inner")
-    value = pickle.loads(data)
-    assert type(value) is own.Inner  # type: ignore[attr-defined]
-    assert value.mark == 7
-
-
-@pytest.mark.parametrize("path", ["Inner", "local.<locals>.Inner"])
-def test_class_of_the_same_name_is_another_one(
-    main_of_a_worker: types.ModuleType, path: str
-) -> None:
-    main_of_a_worker.Inner = type("Inner", (), {"mark": 7})  # type: ignore[attr-defined]
-    with pytest.MonkeyPatch.context() as patch:
-        data = sent_from_main(patch, path)
-    assert pickle.loads(data).mark == 1
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_fork_and_its_parent_have_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
     cls: Any = type("Ours", (), {"__module__": "__main__", "text": lambda self: "first"})
@@ -175,11 +121,41 @@ def test_fork_and_its_parent_have_one_class(monkeypatch: pytest.MonkeyPatch) -> 
     assert type(pickle.loads(data)) is cls
 
 
-def test_other_names_of_the_main_module_are_no_import_of_it() -> None:
+def sent_from_main(path: str) -> bytes:
+    """An object of a class that the main module has at this path, or nowhere; it is forgotten."""
+    cls = type("Inner", (), {"__module__": "__main__", "__qualname__": path, "mark": 1})
+    outer = type("Outer", (), {"__module__": "__main__", "Inner": cls})
     with pytest.MonkeyPatch.context() as patch:
-        data = sent_from_main(patch, "Outer.Inner")
+        patch.setattr(sys.modules["__main__"], "Outer", outer, raising=False)
+        patch.setattr(sys.modules["__main__"], "Inner", None, raising=False)
+        data = by_value.dumps(cls())
+    del cls, outer
+    gc.collect()
+    return data
+
+
+INNER = type("Inner", (), {"mark": 7})
+OUTER = type("Outer", (), {"Inner": INNER})
+
+
+@pytest.mark.parametrize(
+    ("path", "mark"), [("Outer.Inner", 7), ("Inner", 1), ("local.<locals>.Inner", 1)]
+)
+def test_worker_that_has_imported_the_main_module_takes_the_class_at_that_place(
+    path: str, mark: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module: Any = types.ModuleType("__mp_main__")
+    module.Inner, module.Outer = INNER, OUTER
+    monkeypatch.setitem(sys.modules, "__mp_main__", module)
+    value = pickle.loads(sent_from_main(path))
+    assert value.mark == mark
+    assert (type(value) is INNER) == (mark == 7)
+
+
+def test_other_names_of_the_main_module_are_no_import_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = sent_from_main("Outer.Inner")
     assert sys.modules["__mp_main__"] is sys.modules["__main__"]
-    with pytest.MonkeyPatch.context() as patch:
-        other = type("Outer", (), {"Inner": type("Inner", (), {"mark": 7})})
-        patch.setattr(sys.modules["__main__"], "Outer", other, raising=False)
-        assert pickle.loads(data).mark == 1
+    monkeypatch.setattr(sys.modules["__main__"], "Outer", OUTER, raising=False)
+    assert pickle.loads(data).mark == 1

@@ -21,7 +21,7 @@ from sb3compat._ipc.pipes import (
     pickled,
 )
 from sb3compat._ipc.ready import Line, PollReady, WaitReady
-from tests.interrupts import count, interrupt, no_hang, raised_by
+from tests.interrupts import LimitError, count, interrupt, no_hang, raised_by
 from tests.ipc.pipe_workers import LONG, Workers, fork
 from tests.profiles import nightly
 
@@ -155,10 +155,6 @@ def test_broken_pipe_among_others_is_a_death_and_the_others_get_their_message(
     pipe.close()
 
 
-class InterruptedByHandlerError(TimeoutError):
-    """What a handler raises; also an OSError, as the errors of pipes are."""
-
-
 @POSIX
 @pytest.mark.parametrize(
     ("size", "same"), [(1, False), (1, True), (200_000, False)], ids=["short", "same", "long"]
@@ -202,8 +198,8 @@ def test_signal_handler_that_raises_while_a_message_is_sent(make: Make, workers:
     exchange = make()
     # Row 2 reads nothing, so that its message cannot have been sent when row 0 gives the signal.
     messages = {0: pickled(("signal", os.getpid())), 2: pickled(("answer", LONG))}
-    raised = raised_by(signal.SIGUSR1, InterruptedByHandlerError)
-    with raised, pytest.raises(InterruptedByHandlerError):
+    raised = raised_by(signal.SIGUSR1, LimitError)
+    with raised, pytest.raises(LimitError):
         exchange.send({**messages, 1: pickled(("answer", 1))})
     assert 0 in exchange.owed
     assert (exchange.answers, exchange.dead) == ({}, {})
@@ -300,8 +296,8 @@ def test_successor_of_a_forgotten_worker_is_asked_in_its_place(
 
 def test_error_of_a_handler_is_no_sign_of_death(make: Make) -> None:
     exchange = make()
-    raised = raised_by(signal.SIGUSR1, InterruptedByHandlerError)
-    with raised, pytest.raises(InterruptedByHandlerError):  # noqa: PT012
+    raised = raised_by(signal.SIGUSR1, LimitError)
+    with raised, pytest.raises(LimitError):  # noqa: PT012
         exchange.send({1: pickled(("signal", os.getpid()))})  # the signal may come already here
         exchange.receive()
     assert (set(exchange.owed), exchange.answers, exchange.dead) == ({1}, {}, {})

@@ -8,18 +8,8 @@ from typing import Any
 from sb3compat._ipc.spin import Spin
 
 
-class Clock:
-    """Goes on by a second with each look at it."""
-
-    def __init__(self) -> None:
-        self._times = count()
-
-    def __call__(self) -> float:
-        return next(self._times)
-
-
 def spin(seconds: float) -> Any:
-    return Spin(seconds, Clock())
+    return Spin(seconds, count().__next__)  # a clock that goes on by a second with each look at it
 
 
 class After:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -13,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv
 import sb3compat
 from sb3compat.errors import CallOrderError, ClosedError
 from tests.envs import Identity
-from tests.interrupts import MakeCounting, attempt, count, counting, within
+from tests.interrupts import Counting, attempt, count, counting, within
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 from tests.profiles import nightly
@@ -67,7 +68,7 @@ def test_call_at_any_point_of_another_changes_nothing(name: str) -> None:
 
 
 def test_call_of_a_row_of_this_process_is_refused_and_loses_nothing() -> None:
-    env = parallel([MakeAsking(row) for row in range(3)], parent_steps=True)
+    env = parallel([partial(Asking, row) for row in range(3)], parent_steps=True)
     ASKS[:] = [lambda: env.get_attr("mark")]
     alike = dummy(counting(3))
     same(env.reset(), alike.reset())
@@ -94,7 +95,7 @@ def test_call_of_another_thread_waits() -> None:
 
 
 def test_close_within_a_call_is_an_error_of_that_call() -> None:
-    env = parallel([MakeAsking(row) for row in range(3)], parent_steps=True)
+    env = parallel([partial(Asking, row) for row in range(3)], parent_steps=True)
     env.reset()
     ASKS[:] = [env.close]
     with pytest.raises(ClosedError, match=r"close\(\) was called"):
@@ -108,16 +109,9 @@ ASKS: list[Callable[[], Any]] = []
 ERRORS: list[Any] = []
 
 
-class MakeAsking(MakeCounting):
-    """Makes rows that make a call in each step, where they are in this process."""
+class Asking(Counting):
+    """Makes a call in each step, where it is in this process."""
 
-    def __call__(self) -> Any:
-        env = super().__call__()
-        step = env.step
-
-        def asking(action: Any) -> Any:
-            ERRORS.extend(attempt(ask, CallOrderError)[1] for ask in ASKS)
-            return step(action)
-
-        env.step = asking
-        return env
+    def step(self, action: Any) -> Any:
+        ERRORS.extend(attempt(ask, CallOrderError)[1] for ask in ASKS)
+        return super().step(action)

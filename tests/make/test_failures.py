@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -49,22 +47,6 @@ def test_error_of_an_environment_is_none_about_spaces(mode: str) -> None:
     with pytest.raises(ValueError, match="Expected all dtypes of spaces") as caught:
         sb3compat.make_vec_env(broken, 2, vectorization_mode=mode)
     assert type(caught.value) is ValueError
-
-
-def test_what_cannot_be_sent_to_workers_is_refused() -> None:
-    lock = threading.Lock()
-
-    def locked(**_: Any) -> gym.Env[Any, Any]:
-        with lock:
-            return gym.make("CartPole-v1")
-
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="'start_method': 'fork'"):
-        sb3compat.make_vec_env(
-            locked,
-            2,
-            vectorization_mode="async",
-            vec_env_kwargs={"start_method": "forkserver"},
-        )
 
 
 class Own(spaces.Box):

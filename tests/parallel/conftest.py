@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.parallel.failing import OPENED, ROOT, on_ray, opened
+from tests.interpreter import REPOSITORY
+from tests.parallel.failing import OPENED, on_ray, opened
 from tests.parallel.teams import children, forked
 
 STORE = 100 * 2**20  # bytes
@@ -25,7 +26,7 @@ def cluster() -> Iterator[Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         # What Ray's processes inherit: where this package and its tests are.
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), *sys.path]))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_SCHEDULER_EVENTS", "0")
         node = {"num_cpus": 2, "object_store_memory": STORE}

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import select
 import signal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sb3compat import ParallelVecEnv
-from tests.envs import MakeEnv, script
 from tests.parallel.known import Known
 from tests.parallel.teams import forked
-from tests.to_sb3.test_faults import Failing
 
-ROOT = Path(__file__).parents[2]
 N = 5
 ACTIONS = np.zeros(N, int)
 # Closed after each test.
@@ -33,12 +29,6 @@ def opened(fns: list[Any], workers: int = 2, make: Any = forked, **kwargs: Any) 
     OPENED.append(env)
     env.reset()
     return env
-
-
-def failing(how: str, row: int = 3, **kwargs: Any) -> list[Any]:
-    fns: list[Any] = [MakeEnv(script(**kwargs), i) for i in range(N)]
-    fns[row] = lambda: Failing(row, how)
-    return fns
 
 
 def known(how: str = "never", row: int = 3) -> list[Any]:

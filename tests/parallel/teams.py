@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,23 @@ from sb3compat import ParallelVecEnv, to_gymnasium
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from tests.envs import Identity, MakeEnv, Script
+from tests.parallel.own_values import split
+from tests.resources import children_of
 from tests.strategies import scripts
 
 Part = Callable[[], Any]
+
+
+# What `lockstep` does with seven rows, where Hypothesis would draw too much.
+PROGRAM: list[tuple[str, Any]] = [
+    ("seed", 3),
+    ("options", [{"x": 1}, {}, {"x": 2}, {}, {"x": 3}, {}, {"x": 4}]),
+    ("reset", None),
+    *[("step", number) for number in range(7)],
+    ("options", {"x": 2}),
+    ("reset", None),
+    *[("step", number) for number in range(4)],
+]
 
 
 def dummy(fns: Sequence[Any]) -> Any:
@@ -32,21 +47,13 @@ def dummy(fns: Sequence[Any]) -> Any:
 def children() -> list[int]:
     """The processes that this one has started and that run, without helpers of Python's own."""
     found = []
-    for pid in _started():
+    for pid in children_of("self"):
         with suppress(OSError):
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
             command = Path(f"/proc/{pid}/cmdline").read_text()
             helper = any(name in command for name in ("forkserver", "resource_tracker"))
             found += [] if state == "Z" or helper else [pid]
     return found
-
-
-def _started() -> list[int]:
-    while True:
-        # A thread may end meanwhile, and leaves its children to another one.
-        with suppress(FileNotFoundError):
-            tasks = Path("/proc/self/task").iterdir()
-            return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 # What makes one part of several rows.
@@ -71,14 +78,8 @@ def forked(fns: Sequence[Part], workers: int | None = None, **kwargs: Any) -> Pa
 def parts_of(fns: Sequence[MakeEnv], shape: Sequence[tuple[str, int]]) -> list[Part]:
     """Parts of so many rows each, of these kinds; `"single"` is one row by itself."""
     parts: list[Part] = []
-    first = 0
-    for kind, count in shape:
-        own = fns[first : first + count]
-        if kind == "single":
-            parts += own
-        else:
-            parts.append(lambda own=own, kind=kind: KINDS[kind](own))
-        first += count
+    for (kind, _), own in zip(shape, split(fns, [count for _, count in shape]), strict=True):
+        parts += own if kind == "single" else [partial(KINDS[kind], own)]
     return parts
 
 

@@ -14,11 +14,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.envs import ENDINGS, MakeEnv, Script, fns, script
-from tests.lockstep import lockstep, same
-from tests.native import Form, NativeEnv, RestartsRows
-from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
-from tests.parallel.teams import KINDS, forked, parts_of, unshifted
+from tests.envs import ENDINGS, Script, fns, script
+from tests.lockstep import lockstep, mapped, same
+from tests.native import Form, NativeEnv, Restart, RestartsRows
+from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, split
+from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.strategies import boxes, programs, scripts
 
@@ -27,42 +27,16 @@ pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVec
 from stable_baselines3.common import vec_env as sb3
 
 import sb3compat
-
-Shape = Sequence[tuple[str, int]]
-Build = Callable[[list[MakeEnv]], Any]
+from tests.vec_wrappers import Cast, HandsOn
 
 
-def team(workers: int, shape: Shape | None = None, **kwargs: Any) -> Build:
-    return lambda fns: forked(fns if shape is None else parts_of(fns, shape), workers, **kwargs)
-
-
-PROGRAM = [
-    ("seed", 3),
-    ("options", [{"x": 1}, {}, {"x": 2}, {}, {"x": 3}]),
-    ("reset", None),
-    *[("step", number) for number in range(7)],
-    ("options", {"x": 2}),
-    ("reset", None),
-    *[("step", number) for number in range(4)],
-]
-
-
-@given(data=st.data(), n=st.integers(1, 5), workers=st.integers(1, 5), parent=st.booleans())
-@settings(max_examples=examples(200))
-def test_single_environments_equal_dummy_vec_env(
-    data: st.DataObject, n: int, workers: int, parent: bool
-) -> None:
-    chosen, spin = data.draw(scripts()), data.draw(st.sampled_from([0, 1e-4]))
-    build = team(workers, parent_steps=parent, spin_seconds=spin)
-    lockstep(chosen, n, build, data.draw(programs(n)))
-
-
-@given(data=st.data(), workers=st.integers(1, 3), parent=st.booleans())
-@settings(max_examples=examples(100))
+@given(data=st.data(), workers=st.integers(1, 5), parent=st.booleans(), spins=st.booleans())
+@settings(max_examples=examples(300))
 def test_parts_of_every_kind_equal_dummy_vec_env(
-    data: st.DataObject, workers: int, parent: bool
+    data: st.DataObject, workers: int, parent: bool, spins: bool
 ) -> None:
-    kind = st.sampled_from(["single", *KINDS])
+    # Often single environments only: they may have any spaces and infos.
+    kind = st.sampled_from(data.draw(st.sampled_from([["single"], ["single", *KINDS]])))
     shape = data.draw(st.lists(st.tuples(kind, st.integers(1, 2)), min_size=1, max_size=3))
     n = sum(count for _, count in shape)
     # Infos of vector environments below a wrapper come as a dict of arrays.
@@ -72,7 +46,8 @@ def test_parts_of_every_kind_equal_dummy_vec_env(
     # A nested one presents spaces from 0, which are not those of a single environment.
     nested = any(kind == "nested" for kind, _ in shape)
     chosen = data.draw((unshifted if nested else scripts)(infos, reuse=reuse))
-    lockstep(chosen, n, team(workers, shape, parent_steps=parent), data.draw(programs(n)))
+    build: Any = partial(forked, workers=workers, parent_steps=parent, spin_seconds=1e-4 * spins)
+    lockstep(chosen, n, lambda fns: build(parts_of(fns, shape)), data.draw(programs(n)))
 
 
 @given(data=st.data(), workers=st.integers(1, 3), changes=st.sampled_from([False, False, True]))
@@ -121,19 +96,14 @@ class KeepsInfos(RestartsRows):
             one.append("step")
         return *results, {**infos, **self.kept}
 
-
-class _Empties:
-    def __call__(self, env: KeepsInfos, mask: Any) -> Any:
-        env.kept["energy"][mask] = 0
-        for one in env.kept.get("bag", ()):
+    def reset_rows(self, mask: Any, seed: Any, options: Any) -> Any:
+        self.kept["energy"][mask] = 0
+        for one in self.kept.get("bag", ()):
             one.clear()
-        return env.reset_rows(mask, None, None)
-
-    def restart_rows(self, env: KeepsInfos, rows: Any) -> Any:
-        return self(env, np.isin(np.arange(env.num_envs), rows))[0][rows], {}
+        return super().reset_rows(mask, seed, options)
 
 
-sb3compat.register_partial_reset(KeepsInfos, _Empties())
+sb3compat.register_partial_reset(KeepsInfos, Restart())
 
 
 @pytest.mark.parametrize("bag", [False, True])
@@ -152,48 +122,12 @@ def test_infos_of_a_native_part_are_those_of_the_step_and_not_of_the_restart(bag
 
 @pytest.mark.parametrize("start_method", [None, "fork", "forkserver", "spawn"])
 def test_start_methods_equal_dummy_vec_env(start_method: str | None) -> None:
-    from sb3compat import ParallelVecEnv
-
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="wild")
-
-    def build(fns: Any) -> Any:
-        return ParallelVecEnv(fns, workers=2, start_method=start_method)
-
-    lockstep(chosen, 5, build, PROGRAM)
-
-
-def test_images_equal_those_of_dummy_vec_env() -> None:
-    chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))
-    lockstep(chosen, 5, team(2), PROGRAM)
-
-
-@pytest.mark.parametrize("space", [Dict({}), Tuple([])], ids=["Dict", "Tuple"])
-def test_empty_observations_equal_those_of_dummy_vec_env(space: Any) -> None:
-    chosen = script(observation_space=space, lengths=(2, 3))
-    shape = [("single", 2), *((kind, 1) for kind in KINDS)]
-    program = [(name, given) for name, given in PROGRAM if name != "options"]
-    lockstep(chosen, 2 + len(KINDS), team(2, shape), program)
+    build = partial(sb3compat.ParallelVecEnv, workers=2, start_method=start_method)
+    lockstep(chosen, 7, build, PROGRAM)
 
 
 # --- values and dtypes that the spaces do not have ----------------------------------------------
-
-
-class Cast(sb3.VecEnvWrapper):
-    """Changes observations and rewards, and leaves the space as it is."""
-
-    def __init__(self, venv: Any, dtype: Any = np.float64, rewards: Any = np.float32) -> None:
-        super().__init__(venv)
-        self.dtype, self.rewards = dtype, rewards
-
-    def reset(self) -> Any:
-        return cast(self.venv.reset(), self.dtype)
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = self.venv.step_wait()
-        for info in infos:
-            if "terminal_observation" in info:
-                info["terminal_observation"] = cast(info["terminal_observation"], self.dtype)
-        return cast(obs, self.dtype), rewards.astype(self.rewards), dones, infos
 
 
 class Beside(sb3.VecEnv):
@@ -215,6 +149,9 @@ class Beside(sb3.VecEnv):
     def share(self, values: Any) -> list[Any]:
         return split(values, self.counts)
 
+    def joined(self, batches: Sequence[Any]) -> Any:
+        return mapped(self.observation_space, lambda _, *own: np.concatenate(own), *batches)
+
     def seed(self, seed: int | None = None) -> Any:
         seeds = super().seed(seed)
         for part, own in zip(self.parts, self.share(seeds), strict=True):
@@ -227,7 +164,7 @@ class Beside(sb3.VecEnv):
             part.set_options(own)
 
     def reset(self) -> Any:
-        return joined([part.reset() for part in self.parts])
+        return self.joined([part.reset() for part in self.parts])
 
     def step_async(self, actions: Any) -> None:
         self.actions = actions
@@ -236,7 +173,7 @@ class Beside(sb3.VecEnv):
         parts = zip(self.parts, self.share(self.actions), strict=True)
         obs, rewards, dones, infos = zip(*(part.step(own) for part, own in parts), strict=True)
         together = np.concatenate(rewards), np.concatenate(dones)
-        return joined(obs), *together, [info for some in infos for info in some]
+        return self.joined(obs), *together, [info for some in infos for info in some]
 
     def close(self) -> None:
         for part in self.parts:
@@ -253,22 +190,10 @@ class Beside(sb3.VecEnv):
     def env_is_wrapped(self, *args: Any) -> Any: ...
 
 
-def joined(batches: Sequence[Any]) -> Any:
-    """The batches of several parts as one."""
-    if isinstance(batches[0], dict):
-        return {key: joined([batch[key] for batch in batches]) for key in batches[0]}
-    if isinstance(batches[0], tuple):
-        return tuple(map(joined, zip(*batches, strict=True)))
-    return np.concatenate(batches)
-
-
-class Odd(sb3.VecEnvWrapper):
+class Odd(HandsOn):
     """Says of rows whose episodes go on what it likes, as no one forbids it."""
 
     steps = 0
-
-    def reset(self) -> Any:
-        return self.venv.reset()
 
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = self.venv.step_wait()
@@ -313,7 +238,7 @@ def drive_vec_envs(
         return [lambda own=own: inner(own) for own in split(fns, counts)]
 
     def alone(own: Any) -> Any:
-        return wrap(sb3.DummyVecEnv([copying(fn) for fn in own]))
+        return wrap(dummy(own))
 
     def inside(own: Any) -> Any:
         return forked([lambda: alone(own)]) if nested else alone(own)
@@ -345,10 +270,6 @@ def test_vec_env_parts_equal_what_they_give_by_themselves(
     drive_vec_envs(wrap, chosen, counts, build, program, nested=data.draw(st.booleans()))
 
 
-def copying(fn: Any) -> Any:
-    return MakeEnv(fn.script, fn.row, copying=True) if isinstance(fn, MakeEnv) else fn
-
-
 def native(
     fns: Any,
     cls: type[NativeEnv] = NativeEnv,
@@ -365,7 +286,7 @@ def forked_async(fns: Any, **kwargs: Any) -> Any:
 
 
 OWN_KINDS: dict[str, Callable[[Any, Any], Any]] = {
-    "vec_env": lambda fns, dtype: Cast(sb3.DummyVecEnv([copying(fn) for fn in fns]), dtype),
+    "vec_env": lambda fns, dtype: Cast(dummy(fns), dtype),
     "nested": lambda fns, dtype: forked([lambda: OWN_KINDS["vec_env"](fns, dtype)]),
     "native": lambda fns, dtype: CastVector(native(fns), dtype),
     **{

@@ -15,30 +15,22 @@ import pytest
 import sb3compat
 from tests.envs import MakeEnv, script
 from tests.interrupts import no_hang
-from tests.parallel.failing import ACTIONS, OPENED, N, failing, known, opened, processes_of
+from tests.ipc.pipe_workers import Odd
+from tests.parallel.failing import ACTIONS, OPENED, N, known, opened, processes_of
+from tests.parallel.known import Known
 from tests.parallel.teams import KINDS, forked, parts_of
-from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
+from tests.to_sb3.test_faults import FailingReset, SeveralError
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
-
-def check_lost(env: Any) -> None:
-    for use in (
-        lambda: env.step(ACTIONS),
-        env.reset,
-        lambda: env.get_attr("row", indices=0),
-        lambda: env.env_method("set_mu", 1, indices=[0]),
-        env.get_images,
-    ):
-        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-            use()
 
 
 @pytest.mark.parametrize(("row", "parent_steps"), [(0, False), (3, False), (N - 1, True)])
 def test_error_in_a_step_arrives_with_type_traceback_and_row_and_a_reset_goes_on(
     row: int, parent_steps: bool
 ) -> None:
-    env = opened(failing("raise", row), parent_steps=parent_steps)
+    # Of several, that of the first row.
+    rows = [lambda i=i: Known(i, "raise" if i >= row else "never") for i in range(N)]
+    env = opened(rows, parent_steps=parent_steps)
     env.step(ACTIONS)
     with pytest.raises(SeveralError, match=rf"^number {row}$") as caught:
         env.step(ACTIONS)
@@ -67,11 +59,11 @@ BASE_ERRORS: dict[str, Callable[[], BaseException]] = {
 }
 
 
-class Raising(Failing):
+class Raising(Known):
     """Raises what is no `Exception`, where it is told to."""
 
     def __init__(self, where: str, name: str) -> None:
-        super().__init__(1, "never")
+        super().__init__(1)
         self.where, self.name = where, name
 
     def step(self, action: Any) -> Any:
@@ -126,13 +118,6 @@ def test_what_is_no_exception_arrives_as_from_dummy_vec_env(where: str, name: st
         env.reset()
 
 
-def test_error_of_the_first_row_is_raised_of_several() -> None:
-    env = opened([lambda i=i: Failing(i) for i in range(N)])
-    env.step(ACTIONS)
-    with pytest.raises(SeveralError, match=r"^number 0$"):
-        env.step(ACTIONS)
-
-
 def test_errors_in_reset_and_in_the_reset_within_a_step_name_the_row() -> None:
     chosen = script(lengths=(1,))
     fns: list[Any] = [MakeEnv(chosen, i) for i in range(N)]
@@ -148,7 +133,7 @@ def test_errors_in_reset_and_in_the_reset_within_a_step_name_the_row() -> None:
 
 
 def test_error_in_a_method_arrives_and_the_worker_goes_on() -> None:
-    env = opened(failing("never"))
+    env = opened(known())
     with pytest.raises(SeveralError, match=r"^number 3$") as caught:
         env.env_method("fail_by", "raise", indices=[3])
     assert "in the worker of row 3:" in str(caught.value.__cause__)
@@ -159,7 +144,7 @@ def test_error_in_a_method_arrives_and_the_worker_goes_on() -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("dummy", "adapter")])
 def test_error_in_a_part_of_several_rows_arrives(kind: str) -> None:
-    fns = failing("raise", 3)
+    fns = known("raise")
     env = opened(parts_of(fns, [("single", 1), (kind, 3), ("single", 1)]), 1)
     env.step(ACTIONS)
     with pytest.raises(SeveralError, match=r"^number 3$") as caught:
@@ -168,40 +153,44 @@ def test_error_in_a_part_of_several_rows_arrives(kind: str) -> None:
 
 
 def test_wrong_shape_names_the_row_among_all() -> None:
-    class Wrong(Failing):
+    class Wrong(Known):
         def step(self, action: Any) -> Any:
             return np.zeros(7, np.float32), 0.0, False, False, {}
 
-    fns: list[Any] = failing("never")
-    fns[4] = lambda: Wrong(4, "never")
+    fns: list[Any] = known()
+    fns[4] = lambda: Wrong(4)
     env = opened(fns)
     with pytest.raises(sb3compat.ConversionError, match=r"row 4 gave shape=\(7,\)"):
         env.step(ACTIONS)
 
 
 @pytest.mark.parametrize(
-    "use", [lambda env: env.step(ACTIONS), lambda env: env.reset(), lambda env: env.get_images()]
+    ("use", "worker", "rows"),
+    [
+        (lambda env: env.step(ACTIONS), 0, "rows 0 to 2"),
+        (lambda env: env.reset(), 1, "rows 3 to 4"),
+        (lambda env: env.get_images(), 0, "rows 0 to 2"),
+    ],
 )
-@pytest.mark.parametrize(("worker", "rows"), [(0, "rows 0 to 2"), (1, "rows 3 to 4")])
-def test_killed_worker_is_named(use: Callable[[Any], Any], worker: int, rows: str) -> None:
+def test_killed_worker_is_named_and_every_call_refused(
+    use: Callable[[Any], Any], worker: int, rows: str
+) -> None:
     env = opened(known())
     processes_of(env)[worker].kill()
     with pytest.raises(sb3compat.WorkerError, match=f"{rows} has died"):
         use(env)
-    check_lost(env)
+    for again in (
+        lambda: env.step(ACTIONS),
+        env.reset,
+        lambda: env.get_attr("row", indices=0),
+        lambda: env.env_method("set_mu", 1, indices=[0]),
+        env.get_images,
+    ):
+        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+            again()
 
 
-class Odd:
-    """Cannot be unpickled."""
-
-    def __reduce__(self) -> Any:
-        return int, ("not a number",)
-
-
-class WithOdd(Failing):
-    def __init__(self, row: int) -> None:
-        super().__init__(row, "never")
-
+class WithOdd(Known):
     def odd(self) -> Odd:
         return Odd()
 
@@ -230,15 +219,15 @@ def test_worker_that_dies_while_it_makes_its_parts_is_named() -> None:
         raise AssertionError
 
     with pytest.raises(sb3compat.WorkerError, match=r"env_fns\[4\] to env_fns\[5\] has died"):
-        forked([*failing("never"), dies], 3)
+        forked([*known(), dies], 3)
 
 
 def test_error_in_close_arrives_and_all_workers_end() -> None:
-    class Clinging(Failing):
+    class Clinging(Known):
         def close(self) -> None:
             raise SeveralError(self.row, "close")
 
-    env = forked([*failing("never"), lambda: Clinging(5)], 2)
+    env = forked([*known(), lambda: Clinging(5)], 2)
     with pytest.raises(SeveralError, match=r"^close 5$"):
         env.close()
     env.close()

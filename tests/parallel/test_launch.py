@@ -17,6 +17,7 @@ import pytest
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel.launch import launch, signals_held
 from tests.envs import fns
+from tests.interpreter import hidden
 from tests.interrupts import count, interrupt
 from tests.profiles import nightly
 
@@ -31,20 +32,10 @@ EXITS = [(None, ENDS[0]), ("fork", ENDS[1]), ("forkserver", ENDS[2]), ("spawn", 
 EXITS = [(method, end) for method in METHODS for end in ENDS] if nightly() else EXITS
 
 # torch takes seconds to import.
-HIDE = """
-    class Hide:
-        def find_spec(self, name, *_):
-            if name == "stable_baselines3":
-                raise ModuleNotFoundError(name, name=name)
+HIDE = hidden("stable_baselines3")
 
-    import sys
-    sys.meta_path.insert(0, Hide())
-"""
-
-SCRIPT = (
-    HIDE
-    + """
-    import os, time
+SCRIPT = """
+    import os, sys, time
     import numpy as np
     import gymnasium as gym
     import sb3compat
@@ -67,7 +58,6 @@ SCRIPT = (
         pids = env.env_method("pid", indices=[0, 3])
         {end}
 """
-)
 SLEEPING = """
         try:
             print(pids, flush=True)
@@ -80,7 +70,8 @@ SLEEPING = """
 
 def script(folder: Path, method: str | None, end: str) -> Path:
     path = folder / "script.py"
-    path.write_text(dedent(SCRIPT.replace("{method!r}", repr(method)).replace("{end}", end)))
+    code = dedent(SCRIPT.replace("{method!r}", repr(method)).replace("{end}", end))
+    path.write_text(HIDE + code)
     return path
 
 

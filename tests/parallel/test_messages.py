@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 import sb3compat
-from tests.envs import fns
 from tests.parallel.failing import ACTIONS, known, opened
 from tests.parallel.known import Known
-from tests.parallel.teams import forked
 
 
 class Generating(Known):
@@ -24,11 +22,3 @@ def test_result_that_cannot_be_pickled_is_refused() -> None:
     with pytest.raises(sb3compat.ConversionError, match=r"can be pickled.*generator"):
         env.env_method("generate", indices=4)
     env.step(ACTIONS)
-
-
-def test_argument_that_cannot_be_pickled_leaves_the_workers_untouched() -> None:
-    env = forked(fns(3), 2)
-    with pytest.raises(TypeError, match="pickle"):
-        env.env_method("set_mu", (x for x in ()))
-    assert env.get_attr("mu") == [0.5] * 3
-    env.close()

@@ -10,9 +10,9 @@ import pytest
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel import adapter
 from tests.envs import fns
 from tests.parallel.failing import ACTIONS, known, opened, processes_of
+from tests.parallel.known import Known
 from tests.parallel.teams import children, forked
 from tests.to_sb3.test_faults import SeveralError
 
@@ -24,26 +24,12 @@ pytestmark = pytest.mark.usefixtures("nobody_is_left")
     [(1, 3, [1]), (2, 1, [1, 1]), (7, 2, [3, 2, 2]), (16, 1, [8, 8]), (15, 3, [4, 4, 4, 3])],
 )
 def test_this_process_takes_the_last_share(rows: int, workers: int, shares: list[int]) -> None:
-    env = forked(fns(rows), workers, parent_steps=True)
+    env = forked([lambda row=row: Known(row) for row in range(rows)], workers, parent_steps=True)
     assert [len(own) for own in env.rows_of_worker] == shares
+    here = [pid == os.getpid() for pid in env.env_method("pid")]
+    assert here == [row in env.rows_of_worker[-1] for row in range(rows)]
     assert len(children()) == len(shares) - 1
     env.close()
-
-
-def test_by_default_one_core_is_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cores, workers in ((1, 1), (4, 3)):
-        monkeypatch.setattr(adapter, "usable_cores", lambda cores=cores: cores)
-        env = forked(fns(8), parent_steps=True)
-        assert len(env.rows_of_worker) == workers + 1
-        env.close()
-
-
-def test_last_rows_are_in_this_process() -> None:
-    env = opened(known(), 2, parent_steps=True)
-    pids = env.env_method("pid")
-    last = env.rows_of_worker[-1]
-    assert {pids[row] for row in last} == {os.getpid()}
-    assert os.getpid() not in pids[: last.start]
 
 
 @pytest.mark.parametrize("policy", ["raise", "restart"])
@@ -84,31 +70,19 @@ def test_functions_of_this_process_need_no_pickling() -> None:
     env.close()
 
 
-def test_environments_of_this_process_are_closed() -> None:
-    closed = []
+def test_environments_of_this_process_are_closed_once_and_begin_no_step_before() -> None:
+    called = []
 
-    class Closes(type(fns(1)[0]())):  # type: ignore[misc]
-        def close(self) -> None:
-            closed.append(os.getpid())
-
-    made = fns(1)[0]
-    env = forked([made, lambda: Closes(made.script)], 1, parent_steps=True)
-    env.close()
-    env.close()
-    assert closed == [os.getpid()]
-
-
-def test_close_does_not_begin_a_step_in_this_process() -> None:
-    stepped = []
-
-    class Steps(type(fns(1)[0]())):  # type: ignore[misc]
+    class Noting(Known):
         def step(self, action: Any) -> Any:
-            stepped.append(action)
-            return super().step(action)
+            called.append("step")
 
-    made = fns(1)[0]
-    env = forked([made, lambda: Steps(made.script)], 1, parent_steps=True)
+        def close(self) -> None:
+            called.append("close")
+
+    env = forked([lambda: Known(0), lambda: Noting(1)], 1, parent_steps=True)
     env.reset()
     env.step_async(ACTIONS[:2])
     env.close()
-    assert stepped == []
+    env.close()
+    assert called == ["close"]

@@ -11,9 +11,9 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
-from sb3compat import ParallelVecEnv
 from sb3compat._parallel.parts import Parts
 from tests.envs import MakeEnv, fns, script
+from tests.native import UnknownEnv
 from tests.parallel.teams import forked
 
 
@@ -91,14 +91,6 @@ def test_space_that_sb3_cannot_batch_is_refused() -> None:
 
 
 def test_vector_environment_that_cannot_be_adapted_is_refused_in_the_worker() -> None:
-    class Unknown(SyncVectorEnv):
-        autoreset_mode = None  # type: ignore[assignment]
-
-        def __init__(self) -> None:
-            super().__init__(fns(2))
-            self.autoreset_mode = None  # type: ignore[assignment]
-            self.metadata = {}
-
     with pytest.raises(sb3compat.AutoresetModeError) as caught:
-        ParallelVecEnv([Unknown], start_method="fork")
+        forked([lambda: UnknownEnv(fns(2), mode=None)])
     assert "in the worker of env_fns[0]:" in str(caught.value.__cause__)

@@ -16,7 +16,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel.program import Program
-from tests.parallel.failing import ROOT
+from tests.interpreter import REPOSITORY
 from tests.parallel.test_launch import HIDE, METHODS
 from tests.profiles import nightly, some
 
@@ -40,14 +40,13 @@ MODULE = """
     gym.register("Imported-v0", entry_point=Small, kwargs={"mark": 2})
 """
 
-REGISTERING = (
-    HIDE
-    + """
-    import sys
+REGISTERING = """
+    import sys, types
     import gymnasium as gym
     import numpy as np
     import sb3compat
     import a_module
+    import another_module
 
     class OfScript(a_module.Small):
         pass
@@ -56,6 +55,8 @@ REGISTERING = (
         return OfScript(**kwargs)
 
     gym.register_envs(a_module)
+    # A worker imports the module to make it, which registers it once more, without the limit.
+    gym.registry["Another-v0"].max_episode_steps = 2
     gym.register("OfClass-v0", entry_point=OfScript, kwargs={"mark": 3})
     gym.register("OfFunction-v0", entry_point=make_one, kwargs={"mark": 4})
     gym.register("OfLambda-v0", entry_point=lambda **kwargs: OfScript(mark=5))
@@ -63,22 +64,40 @@ REGISTERING = (
     gym.register("space/Limited-v2", entry_point=OfScript, max_episode_steps=2)
     gym.register("MountainCar-v0", entry_point=OfScript, kwargs={"mark": 7})
     gym.registry["Changed-v0"] = gym.spec("OfText-v0")
-    IDS = ["Imported-v0", "OfClass-v0", "OfFunction-v0", "OfLambda-v0", "OfText-v0",
-           "space/Limited-v2", "space/Limited", "MountainCar-v0", "Changed-v0"]
+    gym.register("OfMain-v0", entry_point="__main__:OfScript", kwargs={"mark": 8})
+    del gym.registry["CartPole-v1"]
+    by_hand = types.ModuleType("by_hand")
+    exec("class Made: pass", by_hand.__dict__)
+    sys.modules["by_hand"] = by_hand
+    gym.register("ByHand-v0", entry_point=by_hand.Made)
+    LIMITED = ["Another-v0", "another_module:Another-v0", "space/Limited-v2", "space/Limited"]
+    IDS = ["Another-v0", "Another-v0", "Imported-v0", "OfClass-v0", "OfFunction-v0", "OfLambda-v0",
+           "OfText-v0", "OfMain-v0", "MountainCar-v0", "Changed-v0", *LIMITED[1:]]
+
+    def made(ids, **kwargs):
+        return sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in ids], 2, **kwargs)
+
+    def refused(*ids):
+        try:
+            made(ids)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        raise AssertionError("not refused")
 
     if __name__ == "__main__":
         marks = [float(gym.make(i).reset()[0][0]) for i in IDS]
-        assert marks == [2, 3, 4, 5, 6, 1, 1, 7, 6], marks
+        assert marks == [2, 2, 2, 3, 4, 5, 6, 8, 7, 6, 2, 1, 1], marks
         for kwargs in {kwargs}:
-            env = sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in IDS], 2, **kwargs)
+            env = made(IDS, **kwargs)
             first = env.reset()[:, 0].tolist()
             dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(3)]
             env.close()
             assert first == marks, (kwargs, first)
-            assert dones == [[False] * 9, [i.startswith("space") for i in IDS], [False] * 9], dones
+            assert dones == [[False] * 13, [i in LIMITED for i in IDS], [False] * 13], dones
+        assert "VersionNotFound" in refused("CartPole-v1")
+        assert "No module named 'by_hand'" in refused("ByHand-v0")
         print("the same")
 """
-)
 
 
 def as_file(folder: Path, text: str, **kwargs: Any) -> str:
@@ -91,7 +110,7 @@ def as_file(folder: Path, text: str, **kwargs: Any) -> str:
 def with_actors(folder: Path, text: str) -> str:
     if not nightly():
         pytest.skip("takes long")
-    path = os.pathsep.join([str(ROOT), str(folder)])
+    path = os.pathsep.join([str(REPOSITORY), str(folder)])
     # It starts its own cluster, and does not join that of other tests.
     own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
     env = os.environ | own | {"PYTHONPATH": path}
@@ -149,7 +168,8 @@ def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path
         methods += ["forkserver", "spawn"]
     text = REGISTERING.replace("{kwargs}", ways_to_start(way, *methods))
     (tmp_path / "a_module.py").write_text(dedent(MODULE))
-    assert "the same" in WAYS[way](tmp_path, dedent(text))
+    (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
+    assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
 
 
 def test_id_that_nobody_knows_says_what_to_do() -> None:
@@ -173,9 +193,7 @@ def test_spec_that_cannot_be_pickled_is_named(monkeypatch: pytest.MonkeyPatch) -
         assert "Clinging-v0" in error.__notes__[0]
 
 
-MAIN_CLASSES = (
-    HIDE
-    + """
+MAIN_CLASSES = """
     import enum, multiprocessing, pathlib, sys
     import gymnasium as gym
     import numpy as np
@@ -266,7 +284,6 @@ MAIN_CLASSES = (
             check(**kwargs)
         print("unchanged")
 """
-)
 
 
 @pytest.mark.parametrize("way", [*some(["file", "stdin", "notebook"]), ACTORS])
@@ -275,56 +292,4 @@ def test_classes_of_the_program_stay_as_they_are_and_workers_have_its_arguments(
 ) -> None:
     methods = METHODS if way == "file" and nightly() else ["fork", None]
     text = MAIN_CLASSES.replace("{kwargs}", ways_to_start(way, *methods))
-    assert "unchanged" in WAYS[way](tmp_path, dedent(text))
-
-
-CHANGED = (
-    HIDE
-    + """
-    import concurrent.futures, sys, types
-    import gymnasium as gym
-    import numpy as np
-    import sb3compat
-    import a_module
-    import another_module
-
-    class Own(a_module.Small):
-        pass
-
-    gym.registry["Another-v0"].max_episode_steps = 5
-    gym.register("OfMain-v0", entry_point="__main__:Own", kwargs={"mark": 8})
-    del gym.registry["CartPole-v1"]
-    by_hand = types.ModuleType("by_hand")
-    exec("class Made: pass", by_hand.__dict__)
-    sys.modules["by_hand"] = by_hand
-    gym.register("ByHand-v0", entry_point=by_hand.Made)
-
-    def lengths(*ids, **kwargs):
-        env = sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in ids], workers=1, **kwargs)
-        first = env.reset()[:, 0].tolist()
-        dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(5)]
-        env.close()
-        return first, [row.index(True) + 1 if True in row else None for row in zip(*dones)]
-
-    def refused(*ids):
-        try:
-            lengths(*ids)
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        raise AssertionError("not refused")
-
-    if __name__ == "__main__":
-        assert lengths(*["Another-v0"] * 3) == ([2, 2, 2], [5, 5, 5])
-        assert lengths("OfMain-v0") == ([8], [None])
-        assert lengths("another_module:Another-v0") == ([2], [5])
-        assert "VersionNotFound" in refused("CartPole-v1")
-        assert "No module named 'by_hand'" in refused("ByHand-v0")
-        print("as the program has it")
-"""
-)
-
-
-def test_ids_mean_in_workers_what_they_mean_in_the_program(tmp_path: Path) -> None:
-    (tmp_path / "a_module.py").write_text(dedent(MODULE))
-    (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
-    assert "as the program has it" in as_file(tmp_path, dedent(CHANGED))
+    assert "unchanged" in WAYS[way](tmp_path, HIDE + dedent(text))

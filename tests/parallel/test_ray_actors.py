@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import pickle
 import signal
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,14 +15,14 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel.messages import Failure, failure_of
+from sb3compat._parallel import workers
 from tests.envs import script
-from tests.interrupts import no_hang, raised_by
+from tests.interrupts import raised_by
 from tests.lockstep import lockstep
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
 from tests.parallel.known import Known
-from tests.parallel.teams import KINDS
+from tests.parallel.teams import KINDS, PROGRAM, parts_of
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
 
@@ -36,16 +34,6 @@ needs_sb3 = pytest.mark.skipif(
 )
 
 # --- the stream -------------------------------------------------------------------------------
-
-PROGRAM = [
-    ("seed", 3),
-    ("options", [{"x": 1}, {}, {"x": 2}, {}, {"x": 3}, {}, {"x": 4}]),
-    ("reset", None),
-    *[("step", number) for number in range(7)],
-    ("options", {"x": 2}),
-    ("reset", None),
-    *[("step", number) for number in range(4)],
-]
 
 
 @needs_sb3
@@ -84,16 +72,8 @@ def test_parts_of_every_kind_equal_dummy_vec_env(
 ) -> None:
     for make in (nested, nested_in_ray):
         monkeypatch.setitem(KINDS, make.__name__, make)
-    kinds = {name: KINDS[name] for name, _ in SHAPES[workers] if name != "single"}
-
-    def build(fns: Any) -> Any:
-        parts: list[Any] = []
-        for name, count in SHAPES[workers]:
-            own, fns = fns[:count], fns[count:]
-            parts += own if name == "single" else [lambda own=own, of=kinds[name]: of(own)]
-        return on_ray(parts, workers)
-
-    lockstep(script(lengths=(2, 3), endings=("truncated", "both")), 7, build, PROGRAM)
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"))
+    lockstep(chosen, 7, lambda fns: on_ray(parts_of(fns, SHAPES[workers]), workers), PROGRAM)
 
 
 def spread(fns: Any, workers: int, far: int) -> Any:
@@ -178,80 +158,13 @@ def test_killed_actor_leaves_no_process_of_a_part() -> None:
     env.close()
 
 
-# --- messages -------------------------------------------------------------------------------------
-
-
-class Answering:
-    """Answers as `RowsActor` does."""
-
-    def run(self, data: bytes) -> Any:
-        if data == b"raise":
-            return pickle.dumps(failure_of(ValueError("no"), 0, "row 0")), None
-        return pickle.dumps(data.decode()), None
-
-    def step(self, actions: Any) -> Any:
-        return pickle.dumps(None), actions, 0.5
-
-    async def hang(self) -> None:
-        import asyncio
-
-        await asyncio.Event().wait()
-
-
-@pytest.fixture
-def actors(connected: Any) -> Iterator[dict[int, Any]]:
-    cls = ray.remote(num_cpus=0)(Answering)
-    made = {worker: cls.remote() for worker in range(2)}
-    yield made
-    for actor in made.values():
-        ray.kill(actor)
-
-
-def hanging(exchange: Any, actors: dict[int, Any]) -> Any:
-    """The exchange, after a message that is not answered."""
-    exchange.owed[1] = actors[1].hang.remote()
-    return exchange
-
-
-def test_actors_answer_what_they_are_asked_or_are_dead(actors: dict[int, Any]) -> None:
-    from sb3compat._parallel.ray_actors import ActorExchange
-
-    exchange = ActorExchange(actors, restarts=True)
-    exchange.send({0: b"one", 1: [7]})
-    with no_hang():
-        exchange.receive(None)
-    assert (exchange.answers, exchange.owed) == ({0: "one", 1: None}, {})
-    assert exchange.arrays == {0: (None,), 1: ([7], 0.5)}
-    hanging(exchange, actors)
-    exchange.send({0: b"raise"})
-    exchange.grace_seconds = 0.1
-    with no_hang():  # the other one gets no longer than that
-        exchange.receive(None)
-    assert isinstance(exchange.answers[0], Failure)
-    assert exchange.arrays[0] == ()
-    assert exchange.owed.keys() == {1}
-    exchange.answers = {}
-    exchange.send({0: b"two"})
-    with no_hang():
-        exchange.receive(2.0)
-    assert exchange.owed.keys() == {1}
-    assert exchange.answers == {0: "two"}
-    ray.kill(actors[1])
-    with no_hang():
-        exchange.receive(None)
-    assert exchange.dead.keys() == {1}
-    assert not exchange.owed
-    assert not exchange.failed
-    exchange._restarts = False
-    assert exchange.failed
-
-
-def test_signal_handler_may_raise(actors: dict[int, Any]) -> None:
-    from sb3compat._parallel.ray_actors import ActorExchange
-
-    exchange = hanging(ActorExchange(actors, restarts=False), actors)
+@pytest.mark.usefixtures("connected")
+def test_signal_handler_may_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
+    env = opened(known("hang"), make=on_ray)
+    env.step(ACTIONS)
     with raised_by(signal.SIGALRM, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
-            exchange.receive(None)
-    assert exchange.owed.keys() == {1}
+            env.step(ACTIONS)
+    env.close()

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sb3compat
-from sb3compat import ParallelVecEnv
+from tests.interpreter import REPOSITORY, run
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import (
     ACTIONS,
-    ROOT,
     WorkerProcess,
     known,
     on_ray,
@@ -31,32 +29,26 @@ ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'
 pytestmark = pytest.mark.ray
 
 
-def run(code: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+PARENT = """
+import ray, sb3compat
+from tests.parallel.known import Known
+make = [lambda: Known(0)]
+other = sb3compat.ParallelVecEnv(make, backend="ray")
+other.close()
+assert ray.is_initialized()  # `close` ends the actors, and not Ray
+half = {"num_cpus": 0.4}
+env = sb3compat.ParallelVecEnv(make * 2, backend="ray", actor_options=half)
+print(*env.env_method("pid"), flush=True)
+input()
+"""
 
 
 def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(cluster: Any) -> None:
     # `ray.init()` joins the cluster that RAY_ADDRESS names, as it does for `ray job submit`.
-    parent = run(
-        """
-        import ray, sb3compat
-        from tests.parallel.known import Known
-        make = [lambda: Known(0)]
-        other = sb3compat.ParallelVecEnv(make, backend="ray")
-        other.close()
-        assert ray.is_initialized()  # `close` ends the actors, and not Ray
-        half = {"num_cpus": 0.4}
-        env = sb3compat.ParallelVecEnv(make * 2, backend="ray", actor_options=half)
-        print(*env.env_method("pid"), flush=True)
-        input()
-        """,
-        RAY_ADDRESS=cluster.address,
-    )
+    path = os.pathsep.join([str(REPOSITORY), *sys.path])
+    env = {**os.environ, "PYTHONPATH": path, "RAY_ADDRESS": cluster.address}
+    command = [sys.executable, "-c", PARENT]
+    parent = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     actors = [WorkerProcess(int(pid)) for pid in parent.stdout.readline().split()]
     assert len({actor.pid for actor in actors}) == 2  # there is room for ten
@@ -71,13 +63,9 @@ def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(clus
 )
 def test_example_trains_on_the_cluster(arguments: list[str], cluster: Any, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
-    example = ROOT / "docs" / "examples" / "train_on_cluster.py"
-    done = subprocess.run(
-        [sys.executable, example, "--rows", "8", "--timesteps", "4096", *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
-             "RAY_ADDRESS": cluster.address},
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    example = REPOSITORY / "docs" / "examples" / "train_on_cluster.py"
+    how = ("--rows", 8, "--timesteps", 4096, *arguments)
+    done = run(example, *how, cwd=tmp_path, RAY_ADDRESS=cluster.address)
     assert done.returncode == 0, done.stderr
     assert "8 rows in 2 workers" in done.stdout
     assert "trained for 4096 frames" in done.stdout
@@ -207,13 +195,6 @@ def test_options_that_would_break_the_contract_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=what):
         on_ray(known(), 1, actor_options=options)
-
-
-def test_arguments_of_the_other_backend_are_refused() -> None:
-    with pytest.raises(ValueError, match="no start_method with backend='ray'"):
-        on_ray(known(), 1, start_method="fork")
-    with pytest.raises(ValueError, match="no actor_options with backend='processes'"):
-        ParallelVecEnv(known(), actor_options={"num_cpus": 1})
 
 
 def test_calls_after_ray_was_shut_down_are_refused(connected: Any) -> None:

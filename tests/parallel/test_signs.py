@@ -21,24 +21,16 @@ class Screen(io.StringIO):
         return True
 
 
-class Clock:
-    seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.mark.parametrize("stream", [Screen(), io.StringIO()], ids=["terminal", "file"])
 def test_quick_start_says_nothing_and_a_slow_one_more_and_more(
     stream: io.StringIO, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     caplog.set_level(logging.INFO, "sb3compat")
-    clock = Clock()
-    shown = Signs(stream, clock)
+    seconds = 0
+    shown = Signs(stream, lambda: float(seconds))
     records, lines = [], []
     for seconds in range(30):
-        clock.seconds = float(seconds)
         shown.tell(partial("{} s".format, seconds), partial("{} s, details".format, seconds))
         records.append(len(caplog.records))
         lines.append(stream.getvalue().count("\r"))

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from tests.envs import Copying, ScriptedEnv, WorkerReport, fns, script
+from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep_back import back_programs, lockstep
 from tests.parallel.teams import forked, parts_of, unshifted
 from tests.profiles import examples
+from tests.to_sb3.driving import mode_of
 from tests.to_sb3.test_faults import Failing, SeveralError
 
 STEP = np.zeros(5, int)
@@ -52,28 +53,6 @@ def test_a_step_is_one_message_each_way(env: Any, monkeypatch: pytest.MonkeyPatc
     assert sent == [8, 8]  # half of it says how long the rest is
 
 
-def test_reset_cancels_a_pending_step_and_nothing_else_is_answered_meanwhile(env: Any) -> None:
-    env.step_async(STEP)
-    with pytest.raises(RuntimeError, match="step_wait"):
-        env.get_attr("row")
-    with pytest.raises(RuntimeError, match="step_wait"):
-        env.step_async(STEP)
-    env.reset()
-    with pytest.raises(RuntimeError):
-        env.step_wait()
-    assert not env.step(STEP)[2].any()
-    assert env.step(STEP)[2].all()
-
-
-def test_first_step_without_reset_is_refused() -> None:
-    env = forked([lambda: __import__("gymnasium").make("CartPole-v1")] * 2, 2)
-    with pytest.raises(sb3compat.errors.CallOrderError, match=r"reset\(\) before the first step"):
-        env.step(np.zeros(2, int))
-    env.reset()
-    env.step(np.zeros(2, int))
-    env.close()
-
-
 def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
     for actions in (np.zeros(4, int), [0, 1], np.full(5, 0.5)):
         with pytest.raises(ValueError, match="Nothing was stepped"):
@@ -84,30 +63,7 @@ def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
 # --- commands to single rows ---------------------------------------------------------------------
 
 
-def test_wrappers_are_found_by_name_without_importing_their_module() -> None:
-    env = ParallelVecEnv([lambda i=i: WorkerReport(Copying(fns(3)[i]())) for i in range(3)])
-    assert env.env_is_wrapped(Copying) == [True] * 3
-    monitor = pytest.importorskip("stable_baselines3.common.monitor").Monitor
-    assert env.env_is_wrapped(monitor, [1, 2]) == [False] * 2
-    assert env.env_method("loaded", "torch") == [False] * 3
-    assert env.env_method("loaded", "stable_baselines3") == [False] * 3
-    env.close()
-
-
-def test_only_the_workers_concerned_are_asked() -> None:
-    env = forked([lambda i=i: Failing(i, "") for i in range(4)], 2)
-    os.kill(env.env_method("pid", indices=3)[0], signal.SIGKILL)
-    assert env.get_attr("row", [0, 1]) == [0, 1]
-    env.set_attr("mu", 3, 0)
-    with pytest.raises(sb3compat.WorkerError, match="rows 2 to 3"):
-        env.get_attr("row", 2)
-    env.close()
-
-
 # --- the way to Gymnasium -------------------------------------------------------------------------
-
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 
 
 @mode_of

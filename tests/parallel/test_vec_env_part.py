@@ -15,20 +15,18 @@ from tests.handwritten import AsyncCountingVecEnv
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from tests.parallel.teams import forked
+from tests.vec_wrappers import HandsOn
 
 
-class Changed(VecEnvWrapper):
+class Changed(HandsOn):
     """Changes what a step returns."""
 
     def __init__(self, venv: Any, change: Any) -> None:
         super().__init__(venv)
         self.change = change
-
-    def reset(self) -> Any:
-        return self.venv.reset()
 
     def step_wait(self) -> Any:
         return self.change(*self.venv.step_wait())
@@ -154,13 +152,3 @@ def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
     with pytest.raises(ValueError, match="seed"):
         sb3compat.to_gymnasium(ours).reset(seed=[5, 3])
     ours.close()
-
-
-def test_cancelled_step_is_taken() -> None:
-    vec_env = DummyVecEnv(fns(2))
-    source = source_over(vec_env)
-    source.reset([None, None], [{}, {}])
-    source.cancel()
-    source.send([np.zeros(2, int)])
-    source.cancel()
-    assert vec_env.envs[0]._time == 1

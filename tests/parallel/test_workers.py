@@ -42,6 +42,22 @@ def test_worker_that_hangs_is_a_timeout_error_and_close_ends_it(
     assert all(process.has_ended() for process in processes)
 
 
+def test_step_that_raises_is_reported_while_another_hangs(
+    open_in: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
+    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
+    env = open_in([lambda: Known(0, "hang"), lambda: Known(1, "raise")], 2)
+    actions = np.zeros(2, int)
+    env.step(actions)
+    with no_hang(), pytest.raises(SeveralError, match=r"^number 1$"):
+        env.step(actions)
+    env._source._workers._timeout = 0.2
+    with pytest.raises(sb3compat.WorkerTimeoutError, match="row 0 "):
+        env.reset()
+    env.close()
+
+
 def test_error_of_a_function_arrives_and_ends_all_workers(open_in: Open, tmp_path: Path) -> None:
     def fails() -> gym.Env[Any, Any]:
         (tmp_path / "pid").write_text(str(os.getpid()))

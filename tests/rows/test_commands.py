@@ -13,23 +13,6 @@ from sb3compat._rows.commands import WrapperClass, run_command
 from tests.envs import ScriptedEnv, script
 
 
-def env_of(length: int = 2) -> Any:
-    return ScriptedEnv(script(lengths=(length,)))
-
-
-def test_read_calls_what_is_a_method_and_write_reaches_the_owner() -> None:
-    env = env_of()
-    assert run_command(env, "read", "mu", (), {}) == env.mu
-    wrapped: Any = Identity(env)
-    run_command(wrapped, "write", "mu", 2.0)
-    assert env.mu == 2.0
-    run_command(wrapped, "set", "mu", 3.0)
-    assert (env.mu, wrapped.mu) == (2.0, 3.0)
-    assert run_command(wrapped, "call", "get_wrapper_attr", ("mu",), {}) == 3.0
-    with pytest.raises(TypeError, match="not callable"):
-        run_command(wrapped, "call", "mu", (), {})
-
-
 class Identity(gym.Wrapper[Any, Any, Any, Any]):
     """A wrapper of a class of this module."""
 
@@ -74,7 +57,7 @@ def test_wrapper_is_found_by_its_class_and_elsewhere_by_its_name(
     there = pickle.loads(pickle.dumps(here))
     assert there.classes == here.classes
     for wrapper, wrapped in zip((Identity, Other), expected, strict=True):
-        env = gym.wrappers.OrderEnforcing(wrapper(env_of()))
+        env = gym.wrappers.OrderEnforcing(wrapper(ScriptedEnv(script())))
         assert run_command(env, "is_wrapped", here) == wrapped
         # There, a wrapper is also found by the class that it stands for.
         stands = wrapper is Other and expected[0] and classes is not Registered

@@ -17,6 +17,7 @@ from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, monitored, subproc
+from tests.vec_wrappers import HandsOn
 
 sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -124,14 +125,11 @@ def test_environment_that_was_reset_before_it_was_adapted_can_be_stepped_as_sb3_
 
 
 def test_infos_that_the_vec_env_keeps_stay_as_they_were() -> None:
-    class Last(sb3.VecEnvWrapper):  # type: ignore[misc]
+    class Last(HandsOn):
         """Reads the infos of the step before where `DummyVecEnv` keeps them."""
 
         seen: Any = None
         returned: Any = None
-
-        def reset(self) -> Any:
-            return self.venv.reset()
 
         def step_wait(self) -> Any:
             kept = [set(info) for info in self.venv.buf_infos]

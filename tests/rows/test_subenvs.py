@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -12,30 +11,18 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.wrappers import TimeLimit
 
 import sb3compat
-from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 from tests.native import NativeEnv
 from tests.parallel.teams import KINDS, forked, parts_of
 from tests.vec_wrappers import HandsOn
 
-Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
 DummyVecEnv: Any = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv
 
 
-def monitored(row: int) -> Any:
-    return lambda: Monitor(ScriptedEnv(script(), row)) if row else ScriptedEnv(script(), row)
-
-
-@pytest.fixture(params=[SyncVectorEnv, AsyncVectorEnv])
-def env(request: pytest.FixtureRequest) -> Iterator[Any]:
-    adapted = sb3compat.to_sb3(request.param([monitored(row) for row in range(3)]))
-    yield adapted
-    adapted.close()
-
-
 def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
-    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(row) for row in range(3)]))
+    env = sb3compat.to_sb3(AsyncVectorEnv(fns(3)))
     for value in (lambda: 1, threading.Lock()):
         with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
             env.set_attr("mu", value)
@@ -45,8 +32,9 @@ def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     env.close()
 
 
-def test_rows_may_be_reset_and_stepped_by_hand_as_in_dummy_vec_env(env: Any) -> None:
-    reference = DummyVecEnv([monitored(row) for row in range(3)])
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_rows_may_be_reset_and_stepped_by_hand_as_in_dummy_vec_env(cls: Any) -> None:
+    env, reference = sb3compat.to_sb3(cls(fns(3))), DummyVecEnv(fns(3))
     for adapted in (reference, env):
         adapted.seed(3)
         adapted.reset()
@@ -59,6 +47,7 @@ def test_rows_may_be_reset_and_stepped_by_hand_as_in_dummy_vec_env(env: Any) -> 
         adapted.reset()
     expected = reference.env_method("step", 0, indices=[1, 0, 1])
     same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
+    env.close()
 
 
 def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: Any) -> None:
@@ -66,19 +55,6 @@ def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: 
         with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
             native.env_method(name)
     native.reset()
-
-
-def test_sub_environment_can_be_replaced_in_envs() -> None:
-    class Louder(gym.RewardWrapper[Any, Any]):
-        def reward(self, reward: Any) -> Any:
-            return reward + 100
-
-    env = sb3compat.to_sb3(SyncVectorEnv([monitored(0), monitored(0)]))
-    env.envs[1] = Louder(env.envs[1])
-    env.reset()
-    rewards = env.step(np.zeros(2, int))[1]
-    assert rewards[1] == rewards[0] + 100
-    assert env.env_is_wrapped(Louder) == [False, True]
 
 
 def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
@@ -94,29 +70,19 @@ def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
         same(rewards, -goals)
 
 
-def test_get_attr_within_an_async_step_is_refused() -> None:
-    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
-    env.reset()
-    env.step_async(np.zeros(1, int))
-    with pytest.raises(RuntimeError, match="step_wait"):
-        env.get_attr("row")
-    env.step_wait()
-    assert env.get_attr("row") == [0]
-    env.close()
-
-
 @pytest.fixture
 def native() -> Any:
-    fns = [MakeEnv(script(), row) for row in range(3)]
-    return sb3compat.to_sb3(NativeEnv(fns, AutoresetMode.SAME_STEP))
+    return sb3compat.to_sb3(NativeEnv(fns(3), AutoresetMode.SAME_STEP))
 
 
 def test_native_environment_answers_for_all_rows(native: Any) -> None:
+    native.set_attr("colour", "green", indices=[])
+    assert native.env_method("paint", "red", indices=[]) == []
     assert native.get_attr("colour", [0, 2]) == ["blue", "blue"]
     assert native.env_method("paint", "red") == ["red 0", "red 1", "red 2"]
     native.set_attr("colour", "green")
     assert native.env.colour == "green"
-    assert native.env_is_wrapped(Monitor) == [False, False, False]
+    assert native.env_is_wrapped(TimeLimit) == [False, False, False]
     with pytest.raises(AttributeError, match="no sub-environments that could have it"):
         native.get_attr("row")
     with pytest.raises(ValueError, match="indices=None"):
@@ -128,7 +94,7 @@ def test_native_environment_answers_for_all_rows(native: Any) -> None:
 def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
     source = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
     env: Any = sb3compat.to_sb3(source)
-    assert env.envs == list(source.unwrapped.envs)  # type: ignore[attr-defined]
+    assert env.envs is source.unwrapped.envs  # type: ignore[attr-defined]
     assert env.spec.id == "CartPole-v1"
     assert not hasattr(native, "envs")
     with pytest.raises(AttributeError, match="env_method"):
@@ -185,6 +151,8 @@ def test_missing_attributes_and_indices_are_errors(mixed: Any) -> None:
     for use in (mixed.get_attr, mixed.env_method):
         with pytest.raises(AttributeError, match="nothing"):
             use("nothing")
+    with pytest.raises(TypeError, match="not callable"):
+        mixed.env_method("mu")
     for indices, kind in ((5, IndexError), (-6, IndexError), ("a", TypeError), (0.5, TypeError)):
         with pytest.raises(kind):
             mixed.get_attr("mu", indices)
@@ -219,9 +187,20 @@ class Calling(VectorWrapper):
         return [("wrapped", value) for value in self.env.call(name, *args)]  # type: ignore[attr-defined]
 
 
+def replaced(made: Any) -> Any:
+    env: Any = VectorWrapper(SyncVectorEnv(made))
+    env.set_attr = print
+    return env
+
+
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(Scaling, "Scaling.set_attr"), (lambda f: Calling(SyncVectorEnv(f)), "Calling.call")],
+    [
+        (Scaling, "Scaling.set_attr"),
+        (replaced, "VectorWrapper.set_attr"),
+        (lambda made: Calling(SyncVectorEnv(made)), "Calling.call"),
+        (lambda made: Calling(sb3compat.to_gymnasium(dummy(made))), "Calling.call"),
+    ],
 )
 def test_access_that_bypasses_a_method_of_the_vector_environment_is_warned_of(
     make: Any, name: str
@@ -230,14 +209,6 @@ def test_access_that_bypasses_a_method_of_the_vector_environment_is_warned_of(
         env = sb3compat.to_sb3(make(fns(2)))
     env.set_attr("mu", 1)
     assert env.get_attr("mu") == [1, 1]
-
-
-def test_accessors_replaced_in_a_wrapper_or_around_a_vec_env_are_warned_of() -> None:
-    replaced: Any = VectorWrapper(SyncVectorEnv(fns(2)))
-    replaced.set_attr = print
-    for env in (replaced, Calling(sb3compat.to_gymnasium(dummy(fns(2))))):
-        with pytest.warns(UserWarning, match="not by"):
-            sb3compat.to_sb3(env)
 
 
 class Facade(NativeEnv):
@@ -276,9 +247,3 @@ def test_environment_may_refuse_attributes_that_it_does_not_know() -> None:
     ):
         assert env.get_attr("row") == [0, 1]
         env.close()
-
-
-def test_no_row_of_a_native_environment_is_no_error(native: Any) -> None:
-    native.set_attr("colour", "green", indices=[])
-    assert native.env_method("paint", "red", indices=[]) == []
-    assert native.get_attr("colour") == ["blue"] * 3

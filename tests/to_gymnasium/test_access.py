@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import MakeEnv, fns, script
+from tests.envs import fns
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
@@ -45,18 +45,24 @@ def test_sub_environments_can_be_called(envs: Any) -> None:
     same(envs.render(), theirs.render())
 
 
-def test_vec_env_whose_methods_are_stubs_has_a_generator_of_its_own() -> None:
-    class Stubs(vec_env.DummyVecEnv):
-        def get_attr(self, name: str, indices: Any = None) -> Any:
-            if name == "render_mode":  # SB3 itself asks for it
-                return [None]
-            raise ValueError(name)
+class Stubs(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
+    """Its methods answer nothing."""
 
-        env_method = get_attr
+    def get_attr(self, name: str, indices: Any = None) -> Any:
+        if name == "render_mode":  # SB3 itself asks for it
+            return [None]
+        raise ValueError(name)
 
-    envs = sb3compat.to_gymnasium(Stubs([MakeEnv(script(), 0)]))
-    assert isinstance(envs.np_random, np.random.Generator)
-    envs.np_random = np.random.default_rng(1)
+    env_method = get_attr
+
+
+@pytest.mark.parametrize("make", [CountingVecEnv, lambda: Stubs(fns())])
+def test_vec_env_that_tells_nothing_of_its_rows_has_a_generator_of_its_own(make: Any) -> None:
+    envs = sb3compat.to_gymnasium(make())
+    assert envs.np_random is envs.np_random
+    assert isinstance(envs.np_random_seed, int)
+    envs.np_random = np.random.default_rng(3)
+    assert envs.np_random_seed == -1
 
 
 def test_envs_are_those_of_sync_vector_env() -> None:

@@ -115,15 +115,6 @@ def test_environment_with_workers_cannot_be_copied(
     assert capfd.readouterr().err == ""
 
 
-def test_choice_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", logger="sb3compat"):
-        adapted()
-    (record,) = caplog.records
-    assert record.levelname == "DEBUG"
-    for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalSubEnvs"):
-        assert text in record.getMessage()
-
-
 def test_vec_normalize_cannot_be_copied() -> None:
     """Its copy has no environment."""
     for wrap in (VecNormalize, lambda env: VecMonitor(VecNormalize(env))):

@@ -89,7 +89,7 @@ def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
     if kind == "wrapped" and mode == AutoresetMode.NEXT_STEP:
         return
     kwargs, use, error, text = FAULTS[fault]
-    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty(**kwargs))), autoreset_mode=mode)  # type: ignore[arg-type]
+    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty(**kwargs))), autoreset_mode=mode)
     envs.reset()
     envs.step(ACTIONS)
     with pytest.raises(error, match=text):
@@ -103,7 +103,7 @@ def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
 
 @wrapped_or_not
 def test_options_of_a_failed_reset_are_forgotten(kind: str) -> None:
-    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty())))  # type: ignore[arg-type]
+    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty())))
     with pytest.raises(KeyError, match="options"):
         envs.reset(seed=4, options={"fail": 1})
     _, infos = envs.reset()
@@ -199,7 +199,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class Failing(vec_env.VecEnvWrapper):  # type: ignore[misc]
+class Failing(vec_env.VecEnvWrapper):
     """Raises the given error, after the step or the reset."""
 
     error: Exception | None = None

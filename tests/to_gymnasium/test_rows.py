@@ -17,6 +17,7 @@ from tests.envs import ScriptedEnv, fns, script
 from tests.interrupts import attempt
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
+from tests.to_sb3.driving import Gives
 
 pytest.importorskip("stable_baselines3")
 
@@ -75,20 +76,13 @@ def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
                 assert not {"TimeLimit.truncated", "terminal_observation"} & set(level)
 
 
-class OwnKeys(ScriptedEnv):
-    """Gives infos under the names that SB3 uses."""
-
-    def reset(self, **kwargs: Any) -> Any:
-        return super().reset(**kwargs)[0], {"TimeLimit.truncated": 1, "terminal_observation": 7}
-
-    def step(self, action: Any) -> Any:
-        return *super().step(action)[:-1], {"TimeLimit.truncated": 2, "terminal_observation": 8}
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("build", [dummy, subproc])
 def test_keys_of_sb3_may_be_those_of_sub_environments(build: Any, mode: AutoresetMode) -> None:
-    made = [lambda: OwnKeys(script(lengths=(2,)))]
+    in_step = {"TimeLimit.truncated": 2, "terminal_observation": 8}
+    in_reset = {"TimeLimit.truncated": 1, "terminal_observation": 7}
+    (single,) = fns(1, lengths=(2,))
+    made = [lambda: Gives(single(), step=in_step, reset=in_reset)]
     ours = sb3compat.to_gymnasium(build(made), autoreset_mode=mode)
     theirs = SyncVectorEnv(made, autoreset_mode=mode)
     same(ours.reset(seed=1), theirs.reset(seed=1))

@@ -99,13 +99,6 @@ def test_wrapper_with_a_space_of_its_own_may_unite_rows() -> None:
     assert envs.reset()[0] in envs.observation_space
 
 
-def test_space_that_vec_normalize_has_written_into_is_no_unlike_one() -> None:
-    image = gym.spaces.Dict({"image": gym.spaces.Box(0, 255, (36, 36, 3), np.uint8)})
-    env = vec_env.VecNormalize(dummy(fns(observation_space=image)))
-    envs = sb3compat.to_gymnasium(env)
-    assert envs.reset()[0] in envs.observation_space
-
-
 def parallel(envs: Any) -> Any:
     return sb3compat.ParallelVecEnv(envs, workers=2, start_method="fork")
 
@@ -155,3 +148,10 @@ def test_overridden_methods_of_a_vec_env_are_called(
     env.set_attr("mu", 3.0)
     env.close()
     assert calls
+
+
+def test_space_that_vec_normalize_has_written_into_is_no_unlike_one() -> None:
+    image = gym.spaces.Dict({"image": gym.spaces.Box(0, 255, (36, 36, 3), np.uint8)})
+    env = vec_env.VecNormalize(dummy(fns(observation_space=image)))
+    envs = sb3compat.to_gymnasium(env)
+    assert envs.reset()[0] in envs.observation_space

@@ -265,14 +265,6 @@ def test_returned_values_are_no_views() -> None:
     vec_env.first -= 1
 
 
-def test_vec_env_without_sub_environments_has_its_own_generator() -> None:
-    envs = sb3compat.to_gymnasium(CountingVecEnv())
-    assert envs.np_random is envs.np_random
-    assert isinstance(envs.np_random_seed, int)
-    envs.np_random = np.random.default_rng(3)
-    assert envs.np_random_seed == -1
-
-
 def test_overwritten_last_observations_warn() -> None:
     class Reusing(ScriptedEnv):
         def _own(self, info: Any) -> Any:
@@ -284,3 +276,24 @@ def test_overwritten_last_observations_warn() -> None:
     envs.step([0])
     with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
         envs.step([0])
+
+
+class Skipping(vec_envs.DummyVecEnv):
+    """Skips the `__init__` of SB3's, and so has neither seeds, nor options, nor infos."""
+
+    def __init__(self) -> None:
+        whole = dummy(fns(1))
+        gone = ("_seeds", "_options", "reset_infos")
+        vars(self).update({key: value for key, value in vars(whole).items() if key not in gone})
+
+    def reset(self) -> Any:
+        self.envs[0].reset()
+        return self._obs_from_buf()
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("wrap", [lambda env: env, vec_envs.VecMonitor])
+def test_class_that_skips_the_init_of_sb3_is_not_accused(wrap: Any, mode: str) -> None:
+    envs = sb3compat.to_gymnasium(wrap(Skipping()), autoreset_mode=mode)
+    envs.reset(seed=[7], options={"x": 1})
+    envs.step([0])

@@ -37,10 +37,10 @@ def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> N
     assert terminations.tolist() == [False, True]
     assert infos["resets"].tolist() == [0, 2]
     assert "filled" not in infos
-    held = envs.vec_env.unwrapped.reset_infos[1]  # type: ignore[attr-defined]
+    held = envs.vec_env.unwrapped.reset_infos[1]
     infos = envs.reset()[1]
     assert infos["resets"].tolist() == [2, 3]
-    held["resets"] = envs.vec_env.unwrapped.reset_infos[1]["resets"] = 9  # type: ignore[attr-defined]
+    held["resets"] = envs.vec_env.unwrapped.reset_infos[1]["resets"] = 9
     assert infos["resets"].tolist() == [2, 3]
     envs.close()
 
@@ -111,7 +111,7 @@ def test_infos_that_a_wrapper_shares_are_accepted() -> None:
     assert envs.step(ACTIONS)[-1] == {}
 
 
-class Forgetful(vec_envs.DummyVecEnv):  # type: ignore[misc]
+class Forgetful(vec_envs.DummyVecEnv):
     """Its own steps do not keep the infos of the resets in them."""
 
     def step_wait(self) -> Any:

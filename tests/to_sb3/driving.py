@@ -1,13 +1,14 @@
-"""The environments that the tests adapt, by the way that they are driven, and what they do."""
+"""What the tests adapt, by the way that it is driven, wrappers that change what it does, steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 from tests.envs import Identity
 from tests.lockstep import Operation
@@ -43,3 +44,52 @@ def step(env: Any, action: int = 0) -> Any:
 def uniform(program: list[Operation]) -> list[Operation]:
     """The program with the options of the first row for all, as native environments need it."""
     return [(name, value[0] if isinstance(value, list) else value) for name, value in program]
+
+
+class Changed(VectorWrapper):
+    """Changes what a step and a reset return."""
+
+    def __init__(
+        self,
+        env: Any,
+        step: Callable[..., Any] = lambda *result: result,
+        reset: Callable[..., Any] = lambda *result: result,
+    ) -> None:
+        super().__init__(env)
+        self.of_step, self.of_reset = step, reset
+
+    def reset(self, **kwargs: Any) -> Any:
+        return self.of_reset(*self.env.reset(**kwargs))
+
+    def step(self, actions: Any) -> Any:
+        return self.of_step(*self.env.step(actions))
+
+
+class Passes(VectorWrapper):
+    """Passes on other options of a reset; `got` is what it has got."""
+
+    def __init__(self, env: Any, change: Callable[[Any], Any] = lambda options: options) -> None:
+        super().__init__(env)
+        self.change = change
+        self.got: dict[str, Any] = {}
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.got = {"seed": seed, "options": options}
+        return self.env.reset(seed=seed, options=self.change(options))
+
+
+class Gives(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives infos of its own in each step, maybe but the last of an episode, and in each reset."""
+
+    def __init__(self, env: Any, step: Any = (), reset: Any = (), *, last: bool = True) -> None:
+        super().__init__(env)
+        self.in_step, self.in_reset, self.last = dict(step), dict(reset), last
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = self.env.reset(**kwargs)
+        return obs, {**info, **self.in_reset}
+
+    def step(self, action: Any) -> Any:
+        *result, info = self.env.step(action)
+        ended = result[2] or result[3]
+        return *result, {**info, **({} if ended and not self.last else self.in_step)}

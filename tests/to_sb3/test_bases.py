@@ -9,63 +9,22 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, VectorWrapper
 
 import sb3compat
-from sb3compat._to_sb3.bases import Base, base_of
-from sb3compat._to_sb3.partial_reset import partial_reset_of
 from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, SOURCES, made, mode_of, step
-
-vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
-
-
-def test_nothing_is_known_of_other_environments() -> None:
-    env = NativeEnv(fns(), NEXT_STEP)
-    base = base_of(env, NEXT_STEP, partial_reset_of(env))
-    assert type(base) is Base
-    known = [base.holds_single_envs, base.seeds_rows, base.is_known]
-    assert not any([*known, base.hands_out_new_arrays, base.broken, base.must_be_reset])
-    assert base.pending() is None
-    with pytest.raises(NotImplementedError):
-        base.reset_each(None, [{}, {}])
-
-
-def dummy(made: Any) -> Any:
-    return vec_envs.DummyVecEnv(made)
-
-
-class OwnStep(SyncVectorEnv):  # type: ignore[type-arg]
-    def step(self, actions: Any) -> Any:
-        return super().step(actions)
-
-
-class StepOfAdapter(sb3compat.VectorEnvAdapter):
-    def step(self, actions: Any) -> Any:
-        return super().step(actions)
-
-
-def test_subclasses_with_methods_of_their_own_are_not_known() -> None:
-    """Those without are, also in a wrapper."""
-    for make, own in ((SyncVectorEnv, OwnStep), (sb3compat.VectorEnvAdapter, StepOfAdapter)):
-        inside: Any = fns() if make is SyncVectorEnv else dummy(fns())
-        for cls, known in ((make, True), (own, False)):
-            env = Identity(cls(inside))
-            base = base_of(env)
-            assert base.seeds_rows
-            assert [base.is_known, base.hands_out_new_arrays] == [known] * 2
-
-
-def test_options_that_wait_inside_are_replaced() -> None:
-    vec_env = dummy(fns())
-    vec_env.set_options({"x": 1})
-    env = sb3compat.to_sb3(Identity(sb3compat.to_gymnasium(vec_env)))
-    env.set_options({})
-    env.reset()
-    assert not any("option" in info for info in env.reset_infos)
-
+from tests.to_sb3.driving import (
+    DISABLED,
+    NEXT_STEP,
+    SAME_STEP,
+    SOURCES,
+    Changed,
+    made,
+    mode_of,
+    step,
+)
 
 # What becomes of the results of a step and of a reset, and what the message says of that.
 FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -77,15 +36,9 @@ FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-class Keeps(VectorWrapper):
+def of_our_form(env: Any) -> Any:
     """Hides from the adapter of which form the results below are."""
-
-    def reset(self, **kwargs: Any) -> Any:
-        return tuple(self.env.reset(**kwargs))[:2]
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, *_ = self.env.step(actions)
-        return obs, rewards, terminated, truncated, {}
+    return Changed(env, step=lambda *result: (*result[:4], {}), reset=lambda *result: result[:2])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -104,7 +57,7 @@ def test_results_of_another_form_are_refused(place: str, within: str, form: str)
         source = of_another_form(Identity)(NativeEnv(fns(), SAME_STEP))
     else:
         source = of_another_form(NativeEnv)(fns(), SAME_STEP)
-    env = sb3compat.to_sb3(Keeps(source) if place == "below a wrapper" else source)
+    env = sb3compat.to_sb3(of_our_form(source) if place == "below a wrapper" else source)
     if within == "step":
         env.reset()
     with pytest.raises(sb3compat.ConversionError, match=text):
@@ -172,7 +125,7 @@ def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
         return Watch()
 
     function = functools.partial(sb3compat.reset_with_mask)
-    function.watch = watch  # type: ignore[attr-defined]
+    function.watch = watch
     sb3compat.register_partial_reset(Watched, function)
     env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), SAME_STEP)))
     env.reset()

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
@@ -16,7 +15,7 @@ import sb3compat
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc import pipes
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
-from tests.to_sb3.driving import ASYNC, made, mode_of
+from tests.to_sb3.driving import ASYNC, made, mode_of, step
 
 
 class SeveralError(Exception):
@@ -100,10 +99,6 @@ def failing(how: str, row: int = 1) -> list[Any]:
     fns: list[Any] = [MakeEnv(script(), 0), MakeEnv(script(), 1)]
     fns[row] = lambda: Failing(row, how)
     return fns
-
-
-def step(env: Any) -> Any:
-    return env.step(np.zeros(env.num_envs, int))
 
 
 def check_lost(env: Any) -> None:

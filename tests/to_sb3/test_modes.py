@@ -6,20 +6,30 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
 from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
+from tests.lockstep_back import dummy, subproc
 from tests.native import Form, NativeEnv, RestartsRows, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs, scripts
-from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, class_of, made, mode_of, step, uniform
+from tests.to_sb3.driving import (
+    NEXT_STEP,
+    SAME_STEP,
+    Changed,
+    Gives,
+    class_of,
+    made,
+    mode_of,
+    step,
+    uniform,
+)
 
 forms = st.builds(
     Form,
@@ -53,23 +63,17 @@ def test_third_party_env_equals_dummy_vec_env(
     lockstep(chosen, n, build, uniform(data.draw(programs(n))))
 
 
-class NoFinal(VectorWrapper):
-    """A wrapper that loses the last observations, or that of row 1 by its mask."""
-
-    def __init__(self, env: Any, *, mask: bool) -> None:
-        super().__init__(env)
-        self.mask = mask
-
-    def step(self, actions: Any) -> Any:
-        *result, infos = self.env.step(actions)
-        if self.mask and "final_obs" in infos:
-            return *result, {**infos, "_final_obs": np.array([True, False])}
-        return *result, {key: value for key, value in infos.items() if "final" not in key}
-
-
 def no_final(ending: str = "terminated", *, mask: bool = False) -> Any:
+    """The last observations are lost in a wrapper, or that of row 1 by its mask."""
     source = NativeEnv(fns(lengths=(2,), endings=(ending,)), SAME_STEP, Form(final="dense"))
-    return NoFinal(source, mask=mask)
+
+    def losing(*result: Any) -> Any:
+        *others, infos = result
+        if mask and "final_obs" in infos:
+            return *others, {**infos, "_final_obs": np.array([True, False])}
+        return *others, {key: value for key, value in infos.items() if "final" not in key}
+
+    return Changed(source, step=losing)
 
 
 @pytest.mark.parametrize(
@@ -172,30 +176,20 @@ def test_copy_false_still_gives_true_terminal_observations(mode: AutoresetMode) 
     assert not np.array_equal(first, before), "copy=False is meant to save the copy"
 
 
-class Marked(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives `mark` in the steps of row 0 that end no episode."""
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        marked = self.unwrapped.row == 0 and not (result[2] or result[3])  # type: ignore[attr-defined]
-        return *result, {**info, **({"mark": 1} if marked else {})}
-
-
-class MarksEndings(VectorWrapper):
+def marking_endings(*result: Any) -> Any:
     """Adds `mark` in the rows that end an episode, under the key that the environment has, too."""
-
-    def step(self, actions: Any) -> Any:
-        *result, infos = self.env.step(actions)
-        ended = result[2] | result[3]
-        marks, mask = infos.get("mark", np.zeros(2, int)), infos.get("_mark", ended & False)
-        infos["mark"], infos["_mark"] = np.where(ended, 2, marks), mask | ended
-        return *result, infos
+    *others, infos = result
+    ended = result[2] | result[3]
+    marks, mask = infos.get("mark", np.zeros(2, int)), infos.get("_mark", ended & False)
+    return *others, {**infos, "mark": np.where(ended, 2, marks), "_mark": mask | ended}
 
 
 @mode_of
 def test_key_that_a_wrapper_adds_beside_the_environment_is_of_the_step(mode: AutoresetMode) -> None:
-    made = [lambda row=row: Marked(ScriptedEnv(script(lengths=(2 + row,)), row)) for row in (0, 1)]
-    env = sb3compat.to_sb3(MarksEndings(SyncVectorEnv(made, autoreset_mode=mode)))
+    first, second = (ScriptedEnv(script(lengths=(2 + row,)), row) for row in (0, 1))
+    made = [lambda: Gives(first, step={"mark": 1}, last=False), lambda: second]
+    source = SyncVectorEnv(made, autoreset_mode=mode)
+    env = sb3compat.to_sb3(Changed(source, step=marking_endings))
     env.reset()
     seen = [[info.get("mark") for info in step(env)[3]] for _ in range(5)]
     assert seen == [[1, None], [2, None], [1, 2], [2, None], [1, None]]
@@ -205,20 +199,15 @@ def test_key_that_a_wrapper_adds_beside_the_environment_is_of_the_step(mode: Aut
 # Keys that say how an episode ended may be keys of sub-environments, or are refused.
 
 
-class Finals(gym.Wrapper[Any, Any, Any, Any]):
+FINALS = {"final_obs": np.arange(3.0), "final_info": {"x": 1}, "final_observation": "text"}
+
+
+def finals(env: Any) -> Any:
     """Gives, in each step, infos under the keys that SAME_STEP environments use.
 
     And in each reset under the one that only other environments than Gymnasium's use.
     """
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, info = self.env.reset(**kwargs)
-        return obs, {**info, "final_observation": "text"}
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        own = {"final_obs": np.arange(3.0), "final_info": {"x": 1}, "final_observation": "text"}
-        return *result, {**info, **own}
+    return Gives(env, step=FINALS, reset={"final_observation": "text"})
 
 
 def bare(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
@@ -231,11 +220,8 @@ def wrapped(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
 
 def adapted(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
     """As `wrapped`, by SB3's class and our own adapter."""
-    from stable_baselines3.common import vec_env
-
-    theirs = vec_env.DummyVecEnv if cls is SyncVectorEnv else vec_env.SubprocVecEnv
-    kwargs = {} if cls is SyncVectorEnv else {"start_method": "fork"}
-    return Identity(sb3compat.to_gymnasium(theirs(fns, **kwargs), autoreset_mode=mode))
+    theirs = dummy if cls is SyncVectorEnv else subproc
+    return Identity(sb3compat.to_gymnasium(theirs(fns), autoreset_mode=mode))
 
 
 @mode_of
@@ -247,29 +233,12 @@ def test_keys_of_endings_may_be_keys_of_sub_environments(
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
     def build(fns: Any) -> Any:
-        return make(cls, [lambda fn=fn: Finals(fn()) for fn in fns], mode)
+        return make(cls, [lambda fn=fn: finals(fn()) for fn in fns], mode)
 
     program: list[Any] = [("reset", None), *[("step", number) for number in range(6)]]
     # In SAME_STEP mode under a wrapper, Gymnasium itself would write one `final_info` over another.
     lengths = (9,) if mode == SAME_STEP and make is wrapped else (2, 3)
-    lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=Finals)
-
-
-class Gives(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives an info of its own in each step of an episode but the last, or in each reset."""
-
-    def __init__(self, env: Any, info: dict[str, Any], *, when: str) -> None:
-        super().__init__(env)
-        self.info, self.when = info, when
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, info = self.env.reset(**kwargs)
-        return obs, {**info, **(self.info if self.when == "reset" else {})}
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        ended = result[2] or result[3]
-        return *result, {**info, **({} if ended or self.when == "reset" else self.info)}
+    lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=finals)
 
 
 @pytest.mark.parametrize("make", [wrapped, adapted])
@@ -277,7 +246,7 @@ def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
     def wrap(env: Any) -> Any:
-        return Gives(env, {"_final_obs": 3, "_final_info": "text"}, when="step")
+        return Gives(env, step={"_final_obs": 3, "_final_info": "text"})
 
     def build(fns: Any) -> Any:
         return make(SyncVectorEnv, [lambda fn=fn: wrap(fn()) for fn in fns], SAME_STEP)
@@ -287,18 +256,19 @@ def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("info", "when"),
+    "infos",
     [
-        ({"_final_obs": 4}, "step"),
-        ({"_final_obs": True}, "step"),
-        ({"_final_info": "text"}, "step"),
-        ({"_final_obs": False}, "reset"),
-        ({"_final_info": 3}, "reset"),
-        ({"final_info": 3}, "step"),
+        {"step": {"_final_obs": 4}},
+        {"step": {"_final_obs": True}},
+        {"step": {"_final_info": "text"}},
+        {"reset": {"_final_obs": False}},
+        {"reset": {"_final_info": 3}},
+        {"step": {"final_info": 3}},
     ],
 )
-def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], when: str) -> None:
-    factories = [lambda fn=fn: Gives(fn(), info, when=when) for fn in fns(3, lengths=(9, 2, 9))]
+def test_what_gymnasium_mixes_with_an_ending_is_refused(infos: Any) -> None:
+    rows = fns(3, lengths=(9, 2, 9))
+    factories = [lambda fn=fn: Gives(fn(), **infos, last=False) for fn in rows]
     env = sb3compat.to_sb3(made("sync wrapped", factories, SAME_STEP))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="a sub-environment returns"):
@@ -308,7 +278,7 @@ def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], wh
 @pytest.mark.parametrize("name", ["sync wrapped", "async"])
 @pytest.mark.parametrize("key", ["final_obs", "final_info"])
 def test_reset_infos_with_final_keys_are_refused(key: str, name: str) -> None:
-    factories = [lambda: Gives(fns()[0](), {key: 3}, when="reset")]
+    factories = [lambda: Gives(fns()[0](), reset={key: 3})]
     env = sb3compat.to_sb3(made(name, factories, SAME_STEP))
     with pytest.raises(sb3compat.ConversionError, match=key):
         env.reset()

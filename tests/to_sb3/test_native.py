@@ -138,7 +138,7 @@ def test_restarted_rows_of_another_form_are_refused(returned: Any) -> None:
     def reset(env: Any, mask: Any) -> Any:
         return env.reset_rows(mask, None, None)
 
-    reset.restart_rows = lambda env, rows: returned  # type: ignore[attr-defined]
+    reset.restart_rows = lambda env, rows: returned
     sb3compat.register_partial_reset(Odd, reset)
     env = sb3compat.to_sb3(Odd(fns(2, lengths=(1, 5), observation_space=FLOATS), NEXT_STEP))
     env.reset()

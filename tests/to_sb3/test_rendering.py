@@ -1,4 +1,4 @@
-"""Pictures: an adapted environment shows what `DummyVecEnv` shows, and warns where it warns."""
+"""Pictures and videos: what `DummyVecEnv` shows, and what is filmed without the adapter."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import vector
 
 import sb3compat
-from tests.envs import ScriptedEnv, script
+from tests.envs import GYMNASIUM, ScriptedEnv, script
 from tests.lockstep import same
-from tests.to_sb3.driving import SOURCES, made, step
+from tests.profiles import some
+from tests.to_sb3.driving import MODES, NEXT_STEP, SAME_STEP, SOURCES, made, step
+from tests.to_sb3.vector_wrappers import AnyEnv, rows
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
 
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-MODES = (None, "rgb_array", "human", "ansi")
+RENDER_MODES = (None, "rgb_array", "human", "ansi")
 
 
 class Painted(ScriptedEnv):
@@ -50,7 +56,7 @@ class Painted(ScriptedEnv):
 def both(source: str, render_mode: str | None) -> Iterator[tuple[Any, Any]]:
     """The adapted environment and the reference, after the same reset."""
     fns = [partial(Painted, row, render_mode) for row in range(3)]
-    envs: Any = sb3compat.to_sb3(made(source, fns)), DummyVecEnv(fns)  # type: ignore[arg-type]
+    envs: Any = sb3compat.to_sb3(made(source, fns)), DummyVecEnv(fns)
     try:
         for env in envs:
             env.seed(2)
@@ -72,7 +78,7 @@ def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
     return result, [(warning.category, str(warning.message)) for warning in caught]
 
 
-@pytest.mark.parametrize("render_mode", MODES)
+@pytest.mark.parametrize("render_mode", RENDER_MODES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_pictures_and_warnings_are_those_of_dummy_vec_env(
     source: str, render_mode: str | None
@@ -81,7 +87,7 @@ def test_pictures_and_warnings_are_those_of_dummy_vec_env(
         assert ours.render_mode == reference.render_mode == VecMonitor(ours).render_mode
         assert ours.metadata == reference.metadata
         assert ours.metadata["render_fps"] == 7
-        for mode in MODES:
+        for mode in RENDER_MODES:
             if (render_mode, mode) == ("rgb_array", "human"):
                 continue  # shows a window
             got, expected = outcome(ours.render, mode), outcome(reference.render, mode)
@@ -107,3 +113,80 @@ def test_render_within_a_step_or_after_close_is_refused() -> None:
         assert (env.render() != expected).any()
     with pytest.raises(RuntimeError, match="closed"):
         env.render()
+
+
+class FrameEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Its frames show the row, the episode and the step."""
+
+    def render(self) -> Any:
+        env: Any = self.unwrapped
+        frame = np.zeros((16, 16, 3), np.uint8)
+        frame[...] = env.row, env._resets, env._time
+        return frame
+
+
+def framed(mode: AutoresetMode, n: int) -> AnyEnv:
+    return made("sync", [lambda fn=fn: FrameEnv(fn()) for fn in rows(n)], mode)
+
+
+def record(env: AnyEnv, folder: Path, **kwargs: Any) -> tuple[AnyEnv, list[list[Any]]]:
+    """`RecordVideo`, and the frames of the videos that it has written."""
+    videos: list[list[Any]] = []
+
+    class Kept(vector.RecordVideo):
+        def stop_recording(self) -> None:
+            videos.append([frame.copy() for frame in self.recorded_frames])
+            super().stop_recording()
+
+    return Kept(env, str(folder), episode_trigger=lambda _: True, **kwargs), videos
+
+
+since_videos = pytest.mark.skipif(
+    GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2"
+)
+
+
+FILMED = [(mode, mode == MODES[0]) for mode in MODES]  # and whether the first row only
+FILMED += [(mode, mode != MODES[0]) for mode in MODES]
+
+
+@since_videos
+@pytest.mark.parametrize(("mode", "first_only"), some(FILMED, 3))
+def test_videos_show_the_first_row_as_without_the_adapter(
+    mode: AutoresetMode, first_only: bool, tmp_path: Path
+) -> None:
+    """The videos follow the first row, whose pictures are the same as without the adapter."""
+    pytest.importorskip("moviepy", reason="RecordVideo writes with moviepy")
+    natural = mode if mode == SAME_STEP else NEXT_STEP
+    theirs, expected = record(framed(natural, 3), tmp_path / "theirs", record_first_only=first_only)
+    source, got = record(framed(mode, 3), tmp_path / "ours", record_first_only=first_only)
+    ours = sb3compat.to_sb3(source)
+    theirs.reset()
+    ours.reset()
+    actions = np.zeros((3, 2), np.float32)
+    # The episodes last for 2, 3 and 1 steps, over and over.
+    while len(expected) < 3:
+        theirs.step(actions)
+    while len(got) < 3:
+        ours.step(actions)
+    for ours_frames, frames in zip(got, expected[:3], strict=True):
+        np.testing.assert_array_equal(
+            [frame[0, 0] for frame in ours_frames], [frame[0, 0] for frame in frames]
+        )
+        for row in range(1 if first_only else 3):
+            shown = [tuple(frame[0, 16 * row]) for frame in ours_frames]
+            assert len(set(shown)) == len(shown)
+    ours.close()
+    assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 3
+
+
+@since_videos
+def test_rendering_natively_does_not_add_to_the_video(tmp_path: Path) -> None:
+    native = gym.make_vec("CartPole-v1", num_envs=2, render_mode="rgb_array")
+    source, _ = record(native, tmp_path)
+    ours = sb3compat.to_sb3(source)
+    ours.reset()
+    ours.step(np.array([0, 1]))
+    assert len(ours.get_images()) == 2
+    assert len(source.recorded_frames) == 2
+    ours.close()

@@ -12,7 +12,7 @@ from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import lockstep
 from tests.to_sb3.driving import ASYNC, SAME_STEP, made, mode_of, step
 
@@ -54,23 +54,11 @@ def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetM
     env.close()
 
 
-def test_step_async_starts_the_step() -> None:
-    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    env.step_async(np.zeros(2, int))
-    assert all(pipe.poll(30) for pipe in source.parent_pipes)  # answers come before step_wait
-    env.reset()  # drops that step
-    env.step_async(np.zeros(2, int))
-    env.step_wait()
-    env.close()
-
-
 def test_last_observation_that_looks_overwritten_warns_once() -> None:
     source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
     env = sb3compat.to_sb3(source)
     env.reset()
-    with pytest.warns(UserWarning, match="equals the first one of its next episode"):
+    with pytest.warns(UserWarning, match="of row 0 equals the first one of its next"):
         step(env)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

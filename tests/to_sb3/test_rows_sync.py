@@ -16,37 +16,14 @@ import sb3compat
 from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.to_sb3.driving import mode_of, step
-
-
-@mode_of
-def test_environment_can_be_driven_directly_afterwards(mode: AutoresetMode) -> None:
-    """No autoreset is pending, and a masked reset keeps the observations of the other rows."""
-    source = SyncVectorEnv(fns(2, lengths=(2, 3)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    dones = np.zeros(2, bool)
-    while not dones.any():
-        obs, _, dones, _ = step(env)
-    resets = [env.unwrapped._resets for env in source.envs]  # type: ignore[attr-defined]
-    after, _ = source.reset(options={"reset_mask": ~dones})
-    same(after[dones], obs[dones])
-    assert not np.array_equal(after[~dones], obs[~dones])
-    _, rewards, *_ = source.step(np.zeros(2, int))
-    assert np.all(rewards >= 0.1)  # 0 for a row that has been reset instead
-    expected = [count + (not done) for count, done in zip(resets, dones, strict=True)]
-    assert [env.unwrapped._resets for env in source.envs] == expected  # type: ignore[attr-defined]
+from tests.to_sb3.driving import Gives, mode_of, step
 
 
 @pytest.mark.parametrize("copy", [True, False])
 def test_observations_and_infos_are_shared_only_without_a_copy(copy: bool) -> None:
     held = [1]
-
-    class Holding(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            return *super().step(action)[:4], {"held": held}
-
-    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Holding(script())]), copy=copy)
+    holding = Gives(ScriptedEnv(script()), step={"held": held})
+    env = sb3compat.to_sb3(SyncVectorEnv([lambda: holding]), copy=copy)
     first: Any = env.reset()
     before = first.copy()
     obs, _, _, infos = step(env)
@@ -57,11 +34,10 @@ def test_observations_and_infos_are_shared_only_without_a_copy(copy: bool) -> No
 
 
 def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> None:
-    class Halved(gym.ObservationWrapper[Any, Any, Any]):
-        def observation(self, observation: Any) -> Any:
-            return observation / 2 + 0.25
+    def halved(fn: Any) -> Any:
+        return gym.wrappers.TransformObservation(fn(), lambda obs: obs / 2 + 0.25, None)
 
-    made = [lambda: Halved(ScriptedEnv(script(observation_space=spaces.Box(0, 9, (2,), np.uint8))))]
+    made = [lambda: halved(*fns(1, observation_space=spaces.Box(0, 9, (2,), np.uint8)))]
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     reference, ours = vec_env.DummyVecEnv(made), sb3compat.to_sb3(SyncVectorEnv(made))
     with pytest.warns(UserWarning, match=r"rows \[0\] have values .* cast, as in DummyVecEnv"):
@@ -72,12 +48,6 @@ def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> N
         same(ours.reset(), reference.reset())
 
 
-class Replaced(gym.Wrapper[Any, Any, Any, Any]):
-    def reset(self, **kwargs: Any) -> Any:
-        obs, info = super().reset(**kwargs)
-        return obs, {**info, "replaced": True}
-
-
 @pytest.mark.parametrize("by", ["adapter", "source"])
 def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(by: str) -> None:
     source = SyncVectorEnv(fns(2, lengths=(2, 3)))
@@ -85,7 +55,7 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
     for either in (env, plain):
         either.reset()
         owner = source if by == "source" and either is env else either
-        owner.envs = [Replaced(single) for single in either.envs]
+        owner.envs = [Gives(single, reset={"replaced": True}) for single in either.envs]
         either.set_attr("mark", 3)
         either.seed(0)
         either.reset()
@@ -93,9 +63,9 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
         same(step(env), step(plain))
         same(env.reset_infos, plain.reset_infos)
     for either in (env, plain):
-        assert either.env_is_wrapped(Replaced) == [True, True]
+        assert either.env_is_wrapped(Gives) == [True, True]
         assert either.get_attr("mark") == [3, 3]
-        assert [single.mark for single in either.envs] == [3, 3]  # type: ignore[attr-defined]
+        assert [single.mark for single in either.envs] == [3, 3]
 
 
 @pytest.mark.parametrize("info", [{"sim": Lock()}, None], ids=["lock", "none"])
@@ -130,3 +100,22 @@ def test_python_values_in_integers_are_those_of_dummy_vec_env(value: Any) -> Non
         except (OverflowError, ValueError, TypeError) as error:
             results.append([type(error).__name__, str(error)])
     assert results[0] == results[1]
+
+
+@mode_of
+def test_environment_can_be_driven_directly_afterwards(mode: AutoresetMode) -> None:
+    """No autoreset is pending, and a masked reset keeps the observations of the other rows."""
+    source = SyncVectorEnv(fns(2, lengths=(2, 3)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    dones = np.zeros(2, bool)
+    while not dones.any():
+        obs, _, dones, _ = step(env)
+    resets = [env.unwrapped._resets for env in source.envs]
+    after, _ = source.reset(options={"reset_mask": ~dones})
+    same(after[dones], obs[dones])
+    assert not np.array_equal(after[~dones], obs[~dones])
+    _, rewards, *_ = source.step(np.zeros(2, int))
+    assert np.all(rewards >= 0.1)  # 0 for a row that has been reset instead
+    expected = [count + (not done) for count, done in zip(resets, dones, strict=True)]
+    assert [env.unwrapped._resets for env in source.envs] == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,19 +9,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._to_sb3.modes import ResetWithin
-from sb3compat._to_sb3.rows_async import AsyncRows
-from sb3compat._to_sb3.rows_sync import SyncRows
 from tests.envs import Identity, MakeEnv, fns, script
 from tests.native import NativeEnv, UnknownEnv
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, made, mode_of, step
-
-
-def test_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", logger="sb3compat"):
-        sb3compat.to_sb3(SyncVectorEnv(fns()))
-    (record,) = caplog.records
-    assert (record.name, record.levelname) == ("sb3compat", "DEBUG")
-    assert "in NEXT_STEP mode is driven by SyncRows" in record.getMessage()
 
 
 def test_timeout_without_effect_is_refused() -> None:
@@ -60,10 +49,6 @@ def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
     source.close()
 
 
-class OwnSync(SyncVectorEnv):
-    """A subclass may step in its own way, so it is driven as a whole."""
-
-
 def own_worker(*args: Any) -> None:
     """Gymnasium's worker, under a name of the user's."""
     from gymnasium.vector.async_vector_env import _async_worker
@@ -71,20 +56,9 @@ def own_worker(*args: Any) -> None:
     _async_worker(*args)
 
 
-# The environment, and the row source or the mode object that drives it.
-CHOICES: dict[str, tuple[Callable[[], Any], type]] = {
-    "sync": (lambda: made("sync", fns()), SyncRows),
-    "subclass of sync": (lambda: OwnSync(fns()), ResetWithin),
-    "async": (lambda: made("async", fns()), AsyncRows),
-    "async, another worker": (lambda: made("async", fns(), worker=own_worker), ResetWithin),
-}
-
-
-@pytest.mark.parametrize("name", CHOICES)
-def test_source_is_chosen_by_class_and_mode(name: str) -> None:
-    make, expected = CHOICES[name]
-    env: Any = sb3compat.to_sb3(make())
-    assert type(getattr(env._source, "_mode", env._source)) is expected
+def test_environment_with_another_worker_is_driven_as_a_whole() -> None:
+    env: Any = sb3compat.to_sb3(made("async", fns(), worker=own_worker))
+    assert type(env._source._mode) is ResetWithin
     env.close()
 
 

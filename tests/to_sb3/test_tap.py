@@ -8,23 +8,25 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
-from sb3compat._to_sb3.tap import MaskOptions, Tap
+from sb3compat._to_sb3.tap import Tap
 from sb3compat.errors import PartialResetError, UnsupportedEnvError
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
-from tests.to_sb3.driving import DISABLED, MODES, NEXT_STEP, SAME_STEP, class_of, mode_of, step
+from tests.to_sb3.driving import (
+    DISABLED,
+    MODES,
+    NEXT_STEP,
+    SAME_STEP,
+    Changed,
+    Passes,
+    class_of,
+    mode_of,
+    step,
+)
 
 ACTIONS = np.zeros(2, np.int64)
-
-
-def test_mask_stays_where_a_wrapper_pops_it() -> None:
-    options = MaskOptions(reset_mask=[True], x=1)
-    assert [options.pop("reset_mask"), options.pop("reset_mask", None)] == [[True], [True]]
-    assert [options.pop("x"), options.pop("x", 2), options.pop("y", 3)] == [1, 2, 3]
-    assert MaskOptions().pop("reset_mask", None) is None
 
 
 class FailsOnce(VectorWrapper):
@@ -60,6 +62,8 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
         same(env.reset(), plain.reset())
         for _ in range(4):
             same(env.step(ACTIONS), plain.step(ACTIONS))
+    del first, second, env
+    assert not source.closed
     source.reset(seed=[3, 4])
     plain.seed(3)
     plain.reset()
@@ -94,60 +98,14 @@ def test_reset_infos_that_rows_share_are_read_row_by_row() -> None:
     assert [info["deeper"]["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, Identity])
-def test_observations_are_copied_once(wrap: Any) -> None:
-    """Not where the environment hands out new arrays, and no wrapper may have kept them."""
-    source = SyncVectorEnv(fns(2))
-    kept: list[Any] = []
-    env, deliver = sb3compat.to_sb3(wrap(source)), source.step
-
-    def noted(actions: Any) -> Any:
-        kept.append(deliver(actions))
-        return kept[-1]
-
-    source.step = noted  # type: ignore[method-assign]
-    env.reset()
-    assert np.shares_memory(step(env)[0], kept[0][0]) == (wrap is RecordEpisodeStatistics)
+def without_options(env: Any) -> Any:
+    return Passes(env, lambda options: None)
 
 
-class Doubles(VectorWrapper):
-    """Doubles the observations, in the arrays that it gets or in new ones."""
-
-    def __init__(self, env: Any, *, in_place: bool) -> None:
-        super().__init__(env)
-        self.in_place = in_place
-
-    def doubled(self, obs: Any) -> Any:
-        return np.multiply(obs, np.float32(2), out=obs if self.in_place else None)
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        return self.doubled(obs), infos
-
-    def step(self, actions: Any) -> Any:
-        obs, *rest = self.env.step(actions)
-        return self.doubled(obs), *rest
-
-
-@class_of
-@pytest.mark.parametrize("copy", [True, False])
-def test_wrapper_may_write_into_the_observations_that_it_gets(copy: bool, cls: Any) -> None:
-    streams = []
-    for in_place in (False, True):
-        source = Doubles(cls(fns(lengths=(2, 3)), copy=copy), in_place=in_place)
-        env = sb3compat.to_sb3(source)
-        env.seed(3)
-        streams.append([env.reset(), *[step(env) for _ in range(6)]])
-        env.close()
-    same(streams[1], streams[0])
-
-
-class SwallowsOptions(VectorWrapper):
-    seen: Any = None
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        self.seen = options
-        return self.env.reset(seed=seed)
+def without_row_0(env: Any) -> Any:
+    """Masks of resets are passed on without row 0."""
+    row_1 = [False, True]
+    return Passes(env, lambda given: {key: mask & row_1 for key, mask in (given or {}).items()})
 
 
 class OwnReference(VectorWrapper):
@@ -191,26 +149,23 @@ class Stack(VectorWrapper):
         return frames, *rest
 
 
-class HidesEndings(VectorWrapper):
-    """Hides the endings of row 0."""
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, *rest = self.env.step(actions)
-        return obs, rewards, terminated & [False, True], *rest
+def hides_endings(env: Any) -> Any:
+    """Of row 0."""
+    return Changed(env, step=lambda *r: (*r[:2], r[2] & [False, True], *r[3:]))
 
 
-class AddsEndings(VectorWrapper):
-    """Ends row 1 with every step."""
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        return obs, rewards, terminated, truncated | [False, True], infos
+def adds_endings(env: Any) -> Any:
+    """Row 1 ends with every step."""
+    return Changed(env, step=lambda *r: (*r[:3], r[3] | [False, True], r[4]))
 
 
 ON_DEMAND = [NEXT_STEP, DISABLED]
 # In which modes a wrapper is refused, and how.
 REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
-    "drops options": (SwallowsOptions, ON_DEMAND, PartialResetError, "did not pass it on"),
+    "drops options": (without_options, ON_DEMAND, PartialResetError, "did not pass it on"),
+    "narrows the mask": (
+        without_row_0, ON_DEMAND, PartialResetError, "so that other rows were reset"
+    ),
     "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "its own reference"),
     "resets in its step": (
         ResetsByItself, MODES, UnsupportedEnvError, "not to reset.*Remove that wrapper"
@@ -219,9 +174,9 @@ REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
     "leaves the last observations": (
         Stack, [SAME_STEP], sb3compat.ConversionError, r"last observation .* shape \(2, 3\)"
     ),
-    "hides endings": (HidesEndings, MODES, UnsupportedEnvError, "End episodes in wrappers around"),
+    "hides endings": (hides_endings, MODES, UnsupportedEnvError, "End episodes in wrappers around"),
     "adds endings": (
-        AddsEndings, [SAME_STEP], UnsupportedEnvError, "End episodes in wrappers around"
+        adds_endings, [SAME_STEP], UnsupportedEnvError, "End episodes in wrappers around"
     ),
 }  # fmt: skip
 
@@ -236,7 +191,7 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
     wrapper, modes, error, text = REFUSED[name]
     if mode not in modes:
         return
-    lengths = (2,) if name == "hides endings" else (2, 3)
+    lengths = (2,) if name in ("hides endings", "narrows the mask") else (2, 3)
     env = sb3compat.to_sb3(wrapper(cls(fns(lengths=lengths), autoreset_mode=mode)))
     env.reset()
     with pytest.raises(error, match=text):
@@ -245,24 +200,20 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
 
 
 def test_options_of_a_reset_arrive_whatever_a_wrapper_passes_on() -> None:
-    source = SwallowsOptions(SyncVectorEnv(fns()))
+    source = without_options(SyncVectorEnv(fns()))
     env = sb3compat.to_sb3(source)
     for options, arrived in (([{"x": 1}, {"x": 2}], [1, 2]), ({"x": 3}, [3, 3]), ({}, [None] * 2)):
         env.set_options(options)
         env.reset()
-        assert source.seen == (options if options == {"x": 3} else None)
+        assert source.got["options"] == (options if options == {"x": 3} else None)
         assert [info.get("option") for info in env.reset_infos] == arrived
-
-
-class SetsLevel(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        return self.env.reset(seed=seed, options={**(options or {}), "x": 5, "more": 1})
 
 
 @mode_of
 def test_options_that_a_wrapper_changes_arrive_as_in_gymnasium(mode: AutoresetMode) -> None:
     def made() -> Any:
-        return SetsLevel(SyncVectorEnv(fns(), autoreset_mode=mode))
+        source = SyncVectorEnv(fns(), autoreset_mode=mode)
+        return Passes(source, lambda options: {**(options or {}), "x": 5, "more": 1})
 
     env, plain = sb3compat.to_sb3(made()), made()
     for options in ({}, {"x": 1}, {"y": 2}):
@@ -348,7 +299,7 @@ def test_methods_that_a_wrapper_replaces_are_called(mode: AutoresetMode) -> None
 
 @pytest.mark.parametrize("mode", ON_DEMAND)
 def test_wrapper_may_end_episodes_where_rows_are_reset_on_demand(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(AddsEndings(SyncVectorEnv(fns(lengths=(2,)), autoreset_mode=mode)))
+    env = sb3compat.to_sb3(adds_endings(SyncVectorEnv(fns(lengths=(2,)), autoreset_mode=mode)))
     env.reset()
     for _ in range(4):
         _, _, dones, infos = step(env)
@@ -395,47 +346,8 @@ def test_flags_may_be_changed_in_place(mode: AutoresetMode, hides: bool) -> None
     assert isinstance(seen[0][-1], str) == (hides or mode == SAME_STEP)
 
 
-def test_buffer_of_a_replaced_method_is_copied() -> None:
-    source: Any = RecordEpisodeStatistics(SyncVectorEnv(fns(2)))
-    buffer, inner = source.reset()[0].copy(), source.step
-
-    def into_the_buffer(actions: Any) -> Any:
-        obs, *rest = inner(actions)
-        buffer[...] = obs
-        return buffer, *rest
-
-    source.step = into_the_buffer
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    assert not np.shares_memory(step(env)[0], buffer)
-
-
-class Narrowing(VectorWrapper):
-    """It passes on a mask without row 0."""
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        if "reset_mask" in (options or {}):
-            options = {"reset_mask": options["reset_mask"] & [False, True]}
-        return self.env.reset(seed=seed, options=options)
-
-
-def test_mask_that_a_wrapper_narrows_is_refused() -> None:
-    env = sb3compat.to_sb3(Narrowing(SyncVectorEnv(fns(2, lengths=(2,)))))
-    env.reset()
-    step(env)
-    with pytest.raises(PartialResetError, match="so that other rows were reset"):
-        step(env)
-
-
-class Consuming(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        options = dict(options or {})
-        options.pop("x", None)
-        return self.env.reset(seed=seed, options=options)
-
-
 def test_option_that_a_wrapper_consumes_does_not_come_back() -> None:
-    env = sb3compat.to_sb3(Consuming(SyncVectorEnv(fns(2))))
+    env = sb3compat.to_sb3(Passes(SyncVectorEnv(fns(2)), lambda options: {}))
     env.set_options({"x": 1})
     env.reset()
     assert not any("option" in info for info in env.reset_infos)

@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import to_gymnasium
-from tests.envs import Identity, MakeEnv, fns, script
+from tests.envs import Identity, fns
 from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of, step
-
-
-def test_step_through_a_wrapper_starts_in_step_wait() -> None:
-    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
-    env = sb3compat.to_sb3(Identity(source))
-    env.reset()
-    env.step_async(np.zeros(2, int))
-    assert env.get_attr("row") == [0, 1]  # nothing is under way yet
-    env.step_wait()
-    env.close()
+from tests.to_sb3.driving import (
+    DISABLED,
+    NEXT_STEP,
+    SAME_STEP,
+    Changed,
+    Passes,
+    class_of,
+    mode_of,
+    step,
+)
 
 
 @pytest.mark.parametrize("cls", [UnknownEnv, NativeEnv])
@@ -50,7 +50,7 @@ def test_reset_mask_as_an_option_is_refused() -> None:
 RESULTS: dict[str, tuple[Any, str]] = {
     "vector rewards": (
         lambda obs, rewards, *rest: (obs, np.stack([rewards, rewards], axis=1), *rest),
-        r"rewards of shape \(3,\).*got.*\(3, 2\)",
+        r"rewards of shape \(3,\).*got.*\(3, 2\)\. .* no vector rewards: scalarise",
     ),
     "a smaller batch": (
         lambda obs, *rest: (obs[:1], *rest), r"shape \(3, 3\).*got shape=\(1, 3\)"
@@ -61,12 +61,7 @@ RESULTS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_step_of_another_shape_is_refused_until_a_reset(name: str) -> None:
     change, text = RESULTS[name]
-
-    class Changes(Identity):
-        def step(self, actions: Any) -> Any:
-            return change(*self.env.step(actions))
-
-    env = sb3compat.to_sb3(Changes(NativeEnv(fns(3, lengths=(1,)), NEXT_STEP)))
+    env = sb3compat.to_sb3(Changed(NativeEnv(fns(3, lengths=(1,)), NEXT_STEP), step=change))
     for _ in range(2):
         env.reset()
         with pytest.raises(sb3compat.ConversionError, match=text):
@@ -84,24 +79,20 @@ def test_ending_reported_in_another_mode_is_refused(mode: AutoresetMode) -> None
         step(env)
 
 
-class Recast(VectorWrapper):
+class Recast(Changed):
     """Scales observations and gives them another dtype, last ones as well; the space stays."""
 
     def __init__(self, env: Any, factor: float, dtype: Any) -> None:
-        super().__init__(env)
+        super().__init__(env, self.recast, self.recast)
         whole = np.int64 if np.dtype(dtype).kind in "iu" else np.float64  # which wraps around
         self.change = lambda array: (np.float64(array) * factor).astype(whole).astype(dtype)
 
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        return changed(obs, self.change), infos
-
-    def step(self, actions: Any) -> Any:
-        obs, *rest, infos = self.env.step(actions)
+    def recast(self, obs: Any, *rest: Any) -> Any:
+        *others, infos = rest
         if "final_obs" in infos:
             finals = [None if f is None else changed(f, self.change) for f in infos["final_obs"]]
             infos = {**infos, "final_obs": np.array([*finals, None], dtype=object)[:-1]}
-        return changed(obs, self.change), *rest, infos
+        return changed(obs, self.change), *others, infos
 
 
 def changed(obs: Any, change: Any) -> Any:
@@ -171,14 +162,8 @@ def test_floats_of_vec_normalize_over_integers_arrive_below_a_vector_wrapper() -
     same(streams[1], streams[0])
 
 
-class TakesAnInt(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        self.seeds = seed
-        return self.env.reset(seed=seed, options=options)
-
-
 def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
-    wrapper = TakesAnInt(SyncVectorEnv(fns(2)))
+    wrapper = Passes(SyncVectorEnv(fns(2)))
     env, plain = sb3compat.to_sb3(wrapper), sb3compat.to_sb3(SyncVectorEnv(fns(2)))
     for seeds, arrived in ((5, 5), (None, int), ([7, 3], [7, 3])):
         for either in (env, plain):
@@ -188,4 +173,57 @@ def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
             else:
                 either.seed(seeds)
         same(env.reset(), plain.reset())
-        assert wrapper.seeds == arrived or type(wrapper.seeds) is arrived
+        assert wrapper.got["seed"] == arrived or type(wrapper.got["seed"]) is arrived
+
+
+@pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, Identity])
+def test_observations_are_copied_once(wrap: Any) -> None:
+    """Not where the environment hands out new arrays, and no wrapper may have kept them."""
+    source = SyncVectorEnv(fns(2))
+    kept: list[Any] = []
+    env, deliver = sb3compat.to_sb3(wrap(source)), source.step
+
+    def noted(actions: Any) -> Any:
+        kept.append(deliver(actions))
+        return kept[-1]
+
+    source.step = noted  # type: ignore[method-assign]
+    env.reset()
+    assert np.shares_memory(step(env)[0], kept[0][0]) == (wrap is RecordEpisodeStatistics)
+
+
+def doubled(env: Any, *, in_place: bool) -> Any:
+    """The observations are doubled, in the arrays that come from below or in new ones."""
+
+    def double(obs: Any, *rest: Any) -> Any:
+        return np.multiply(obs, np.float32(2), out=obs if in_place else None), *rest
+
+    return Changed(env, step=double, reset=double)
+
+
+@class_of
+@pytest.mark.parametrize("copy", [True, False])
+def test_wrapper_may_write_into_the_observations_that_it_gets(copy: bool, cls: Any) -> None:
+    streams = []
+    for in_place in (False, True):
+        source = doubled(cls(fns(lengths=(2, 3)), copy=copy), in_place=in_place)
+        env = sb3compat.to_sb3(source)
+        env.seed(3)
+        streams.append([env.reset(), *[step(env) for _ in range(6)]])
+        env.close()
+    same(streams[1], streams[0])
+
+
+def test_buffer_of_a_replaced_method_is_copied() -> None:
+    source: Any = RecordEpisodeStatistics(SyncVectorEnv(fns(2)))
+    buffer, inner = source.reset()[0].copy(), source.step
+
+    def into_the_buffer(actions: Any) -> Any:
+        obs, *rest = inner(actions)
+        buffer[...] = obs
+        return buffer, *rest
+
+    source.step = into_the_buffer
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    assert not np.shares_memory(step(env)[0], buffer)

@@ -6,28 +6,35 @@ of its sub-environments.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces, wrappers
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import GYMNASIUM, MakeEnv, Script, script
+from tests.envs import GYMNASIUM, Identity, MakeEnv
 from tests.lockstep import Build, Operation, lockstep, same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs
-from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, made, mode_of, uniform
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, made, mode_of, uniform
+from tests.to_sb3.vector_wrappers import (
+    OTHERS,
+    TWINS,
+    AnyEnv,
+    FastEnv,
+    fitting_space,
+    halved,
+    record_video,
+    rows,
+    scripted,
+)
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 pytest.importorskip("pygame", reason="HumanRendering shows its frames with pygame")
@@ -38,157 +45,7 @@ if GYMNASIUM < (1, 4):
     pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-ACTIONS = spaces.Box(-1, 1, (2,), np.float32)
-OBSERVATIONS: tuple[spaces.Space[Any], ...] = (
-    spaces.Box(-1, 1, (2, 3), np.float32),
-    spaces.Box(0, 255, (8, 8, 3), np.uint8),
-    spaces.Dict({"a": spaces.Box(-1, 1, (2,), np.float32), "b": spaces.Box(0, 9, (1,), np.int32)}),
-)
-AnyEnv = Any
-
-
-class Twins(NamedTuple):
-    """A vector wrapper, and the wrapper that does the same to each sub-environment."""
-
-    batch: Callable[[AnyEnv], AnyEnv]
-    single: Callable[[AnyEnv], AnyEnv]
-
-
-def halved(value: Any) -> Any:
-    return value * np.float32(0.5) if getattr(value, "dtype", None) != np.uint8 else value // 2
-
-
-def half_reward(reward: Any) -> Any:
-    return reward * 0.5
-
-
-def half_observations(env: AnyEnv) -> AnyEnv:
-    return wrappers.TransformObservation(env, halved, env.observation_space)
-
-
-def half_actions(env: AnyEnv) -> AnyEnv:
-    return wrappers.TransformAction(env, halved, env.action_space)
-
-
-def both(name: str, **kwargs: Any) -> Twins:
-    return Twins(
-        lambda env: getattr(vector, name)(env, **kwargs),
-        lambda env: getattr(wrappers, name)(env, **kwargs),
-    )
-
-
-def stats_key(env: AnyEnv) -> str:
-    return "outer" if "RecordEpisodeStatistics" in repr(env) else "episode"
-
-
-FOLDER = tempfile.TemporaryDirectory()  # RecordVideo makes it, whether it records or not
-
-
-def record_video(env: AnyEnv) -> AnyEnv:
-    return vector.RecordVideo(env, FOLDER.name, episode_trigger=lambda _: False)
-
-
-TWINS: dict[str, Twins] = {
-    "TransformObservation": Twins(
-        lambda env: vector.TransformObservation(
-            env, halved, single_observation_space=env.single_observation_space
-        ),
-        half_observations,
-    ),
-    "VectorizeTransformObservation": Twins(
-        lambda env: vector.VectorizeTransformObservation(
-            env,
-            wrappers.TransformObservation,
-            func=halved,
-            observation_space=env.single_observation_space,
-        ),
-        half_observations,
-    ),
-    "FilterObservation": both("FilterObservation", filter_keys=["a"]),
-    "FlattenObservation": both("FlattenObservation"),
-    "GrayscaleObservation": both("GrayscaleObservation"),
-    "ResizeObservation": both("ResizeObservation", shape=(4, 4)),
-    "ReshapeObservation": Twins(
-        lambda env: vector.ReshapeObservation(
-            env, (env.single_observation_space.shape or (0,))[::-1]
-        ),
-        lambda env: wrappers.ReshapeObservation(env, (env.observation_space.shape or (0,))[::-1]),
-    ),
-    "RescaleObservation": both("RescaleObservation", min_obs=np.float32(0), max_obs=np.float32(3)),
-    "DtypeObservation": both("DtypeObservation", dtype=np.float64),
-    "TransformAction": Twins(
-        lambda env: vector.TransformAction(
-            env, halved, single_action_space=env.single_action_space
-        ),
-        half_actions,
-    ),
-    "VectorizeTransformAction": Twins(
-        lambda env: vector.VectorizeTransformAction(
-            env, wrappers.TransformAction, func=halved, action_space=env.single_action_space
-        ),
-        half_actions,
-    ),
-    "ClipAction": both("ClipAction"),
-    "RescaleAction": both("RescaleAction", min_action=np.float32(-3), max_action=np.float32(3)),
-    "TransformReward": both("TransformReward", func=half_reward),
-    "VectorizeTransformReward": Twins(
-        lambda env: vector.VectorizeTransformReward(
-            env, wrappers.TransformReward, func=half_reward
-        ),
-        lambda env: wrappers.TransformReward(env, half_reward),
-    ),
-    "ClipReward": both("ClipReward", min_reward=0.15, max_reward=1.0),
-    "RecordEpisodeStatistics": Twins(
-        lambda env: vector.RecordEpisodeStatistics(env, stats_key=stats_key(env)),
-        lambda env: wrappers.RecordEpisodeStatistics(env, stats_key=stats_key(env)),
-    ),
-    "RecordVideo": Twins(record_video, lambda env: env),
-    "HumanRendering": Twins(lambda env: vector.HumanRendering(env), lambda env: env),
-}
-if GYMNASIUM < (1, 2):
-    del TWINS["RecordVideo"]  # which has been there since
 SHOWING = ("RecordVideo", "HumanRendering")
-
-
-class FastEnv(MakeEnv):
-    """Shown as fast as possible: HumanRendering waits according to `render_fps`."""
-
-    def __call__(self) -> gym.Env[Any, Any]:
-        env = super().__call__()
-        env.unwrapped.metadata = {**env.unwrapped.metadata, "render_fps": 100_000}
-        return env
-
-
-def scripted(space: spaces.Space[Any] = OBSERVATIONS[0]) -> Script:
-    return script(
-        observation_space=space,
-        action_space=ACTIONS,
-        lengths=(2, 3, 1),
-        endings=("truncated", "both", "terminated"),
-    )
-
-
-def rows(n: int, space: spaces.Space[Any] = OBSERVATIONS[0]) -> list[MakeEnv]:
-    """One function for each of n rows."""
-    return [FastEnv(scripted(space), i) for i in range(n)]
-
-
-@cache
-def fitting_space(*names: str) -> spaces.Space[Any] | None:
-    """The first space on which Gymnasium's own stack of these, the innermost first, can be run."""
-    for space in OBSERVATIONS:
-        single: AnyEnv = rows(1, space)[0]()
-        batch: AnyEnv = SyncVectorEnv(rows(2, space))
-        try:
-            for name in names:
-                single, batch = TWINS[name].single(single), TWINS[name].batch(batch)
-            for env in (single, batch):
-                env.reset(seed=1)
-                env.step(env.action_space.sample())
-        except (AssertionError, TypeError, ValueError, KeyError, AttributeError):
-            continue
-        return space
-    return None
 
 
 def refused_by_gymnasium(name: str, mode: AutoresetMode) -> bool:
@@ -247,6 +104,11 @@ def test_wrapper_is_exact_or_refused(name: str, mode: AutoresetMode) -> None:
         run()
 
 
+@pytest.mark.parametrize("mode", [NEXT_STEP, DISABLED])
+def test_each_of_two_wrappers_finds_the_mask_that_both_pop(mode: AutoresetMode) -> None:
+    in_lockstep(["RecordEpisodeStatistics"] * 2, lambda fns: made("sync", fns, mode))
+
+
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), native=st.booleans())
 @settings(max_examples=examples(250))
@@ -263,21 +125,11 @@ def test_stacks_of_wrappers_are_exact(
         in_lockstep(stack, lambda fns: made("sync", fns, mode, copy=copy), n, program)
 
 
-# Refused wrappers, and a part of the message.
-REFUSED: dict[str, tuple[Callable[[AnyEnv], AnyEnv], str]] = {
-    "DictInfoToList": (lambda env: vector.DictInfoToList(env), "Remove that wrapper"),
-    "NormalizeReward": (lambda env: vector.NormalizeReward(env), "VecNormalize"),
-    "NormalizeObservation": (lambda env: vector.NormalizeObservation(env), "VecNormalize"),
-    "NumpyToTorch": (lambda env: vector.NumpyToTorch(env), "Remove that wrapper"),
-    "JaxToNumpy": (lambda env: vector.JaxToNumpy(env), "Remove that wrapper"),
-    "JaxToTorch": (lambda env: vector.JaxToTorch(env), "Remove that wrapper"),
-    "ArrayConversion": (
-        lambda env: vector.ArrayConversion(env, env_xp=np, target_xp=np),
-        "Remove that wrapper",
-    ),
+# What the message about a refused wrapper says.
+REFUSED = {
+    name: "VecNormalize" if name.startswith("Normalize") else "Remove that wrapper"
+    for name in OTHERS
 }
-if GYMNASIUM < (1, 2):
-    del REFUSED["ArrayConversion"]
 
 
 def test_every_wrapper_is_tested_and_documented() -> None:
@@ -299,7 +151,7 @@ def test_refused_wrapper_is_refused_at_every_place(name: str, mode: AutoresetMod
         pytest.importorskip("jax", reason="the wrapper needs JAX")
     if name == "ArrayConversion" or (name.endswith(("Torch", "Numpy")) and GYMNASIUM >= (1, 2)):
         pytest.importorskip("array_api_compat", reason="the wrapper needs array-api-compat")
-    make, way_out = REFUSED[name]
+    make, way_out = OTHERS[name], REFUSED[name]
     if name == "NormalizeReward" and mode == SAME_STEP and GYMNASIUM >= (1, 4):
         return  # exact, see below
     try:
@@ -333,7 +185,7 @@ def test_normalize_reward_is_exact_in_same_step_mode() -> None:
 @pytest.mark.parametrize("name", ["NormalizeReward", "NormalizeObservation"])
 def test_padding_allows_statistics_wrappers(name: str) -> None:
     def stack() -> AnyEnv:
-        return REFUSED[name][0](UnknownEnv(rows(2), NEXT_STEP))
+        return OTHERS[name](UnknownEnv(rows(2), NEXT_STEP))
 
     theirs, ours = stack(), sb3compat.to_sb3(stack(), padding=True)
     same(ours.reset(), theirs.reset()[0])
@@ -345,6 +197,14 @@ def test_padding_allows_statistics_wrappers(name: str) -> None:
         np.testing.assert_array_equal(rewards[~dones], unrounded.astype(np.float32)[~dones])
 
 
+class Remembering(Identity):
+    """A user's wrapper that remembers the mode as Gymnasium's do."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._autoreset_mode = env.metadata["autoreset_mode"]
+
+
 def test_wrapper_that_assumes_another_mode_is_refused() -> None:
     """The wrapper has read another mode from the metadata when it was made."""
     env = made("sync", rows(1), SAME_STEP)
@@ -353,13 +213,25 @@ def test_wrapper_that_assumes_another_mode_is_refused() -> None:
         vector.RescaleObservation(env, np.float32(0), np.float32(1)),
         vector.TransformObservation(env, halved),
     ]
-    believing = [vector.RecordEpisodeStatistics(env)]
+    believing: list[Any] = [Remembering(env)]
     if GYMNASIUM >= (1, 2):
         believing.append(record_video(env))
+    if GYMNASIUM >= (1, 4):
+        believing += [vector.RecordEpisodeStatistics(env), vector.NormalizeReward(env)]
     env.metadata = metadata
     for wrapper in wrapped:
         with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not be transformed.*around each"):
             sb3compat.to_sb3(wrapper)
-    for wrapper in believing[GYMNASIUM < (1, 4) :]:
+    for wrapper in believing:
         with pytest.raises(sb3compat.UnsupportedEnvError, match=r"to know that .* SAME_STEP"):
             sb3compat.to_sb3(wrapper)
+
+
+def test_converter_is_known_by_a_class_of_gymnasium_above_it() -> None:
+    module = {"__module__": f"{vector.__name__}.anything"}
+    converter: Any = type("NumpyToTorch", (Identity,), module)
+    derived: Any = type("Derived", (converter,), {})
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="no NumpyToTorch"):
+        sb3compat.to_sb3(derived(made("sync", rows(1))))
+    elsewhere: Any = type("NumpyToTorch", (Identity,), {})
+    sb3compat.to_sb3(elsewhere(made("sync", rows(1)))).reset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +17,7 @@ from sb3compat._trace.steps import Stepping
 from sb3compat.conformance import check_vec_env, check_vector_env, programs
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.findings import Family
+from tests.to_sb3.driving import Changed, Gives
 from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
 MODES = [mode.value for mode in AutoresetMode]
@@ -203,7 +205,7 @@ def test_environment_whose_resets_move_nothing_is_not_marked(
 
 def test_observations_that_are_texts_are_shown_by_row() -> None:
     class Says(Stays):
-        observation_space = gym.spaces.Text(9)  # type: ignore[assignment]
+        observation_space = gym.spaces.Text(9)
 
         def reset(self, **kwargs: Any) -> Any:
             return "begin", super().reset(**kwargs)[1]
@@ -219,13 +221,11 @@ def test_observations_that_are_texts_are_shown_by_row() -> None:
 
 
 def test_results_without_episodes_are_refused_with_the_check_for_them() -> None:
-    class Column(gym.vector.VectorWrapper):
-        def step(self, actions: Any) -> Any:
-            obs, rewards, terminations, *rest = self.env.step(actions)
-            return obs, rewards, terminations[:, None], *rest
+    def column(obs: Any, rewards: Any, terminations: Any, *rest: Any) -> Any:
+        return obs, rewards, terminations[:, None], *rest
 
     with pytest.raises(ValueError, match=r"terminations.*`sb3compat explain flags_shape`"):
-        sb3compat.trace(lambda: Column(make_sync("SameStep")()), max_steps=30)
+        sb3compat.trace(lambda: Changed(make_sync("SameStep")(), column), max_steps=30)
 
 
 def test_nothing_is_said_to_be_right_before_an_episode_has_ended() -> None:
@@ -263,12 +263,9 @@ def test_pictures_hold_the_values_and_load_nothing(capsys: pytest.CaptureFixture
 
 
 def test_hostile_text_is_escaped() -> None:
-    class Hostile(gym.Wrapper):
-        def step(self, action: Any) -> Any:
-            return *self.env.step(action)[:4], {"<script>": "</script><b>"}
-
     def make() -> Any:
-        return SyncVectorEnv([lambda: Hostile(gym.make("CartPole-v1"))])
+        hostile = Gives(gym.make("CartPole-v1"), step={"<script>": "</script><b>"})
+        return SyncVectorEnv([lambda: hostile])
 
     assert "<script" not in sb3compat.trace(make, episodes=1).html()
 
@@ -289,19 +286,12 @@ def test_values_are_shown_in_few_characters(value: Any, text: str) -> None:
 
 
 def test_infos_are_those_of_the_row() -> None:
-    class Telling(gym.Wrapper):
-        def __init__(self, row: int) -> None:
-            super().__init__(gym.make("CartPole-v1"))
-            self.row = row
-
-        def reset(self, **kwargs: Any) -> Any:
-            return self.env.reset(**kwargs)[0], {"started": self.row}
-
-        def step(self, action: Any) -> Any:
-            return *self.env.step(action)[:4], {f"of_{self.row}": self.row, "all": self.row}
+    def telling(row: int) -> Any:
+        in_step = {f"of_{row}": row, "all": row}
+        return Gives(gym.make("CartPole-v1"), step=in_step, reset={"started": row})
 
     def make() -> Any:
-        return SyncVectorEnv([lambda i=i: Telling(i) for i in range(2)])
+        return SyncVectorEnv([partial(telling, row) for row in range(2)])
 
     for layout in sb3compat.trace(make, episodes=1).layouts:
         for ending in layout.endings:

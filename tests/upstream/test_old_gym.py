@@ -45,8 +45,8 @@ class Compatibility(gymnasium.Wrapper[Any, Any, Any, Any]):
 @pytest.fixture(autouse=True)
 def old_gym(monkeypatch: pytest.MonkeyPatch) -> None:
     gym, shimmy = ModuleType("gym"), ModuleType("shimmy")
-    gym.Env = OldEnv  # type: ignore[attr-defined]
-    shimmy.GymV26CompatibilityV0 = Compatibility  # type: ignore[attr-defined]
+    gym.Env = OldEnv
+    shimmy.GymV26CompatibilityV0 = Compatibility
     monkeypatch.setitem(sys.modules, "gym", gym)
     monkeypatch.setitem(sys.modules, "shimmy", shimmy)
     monkeypatch.setattr(vec_env.patch_gym, "gym", gym, raising=False)

@@ -50,13 +50,6 @@ def test_missing_name_is_told_with_the_library_that_should_have_it(
         assert not hasattr(owner, "_gone")
 
 
-def test_name_that_is_there_is_read_and_set() -> None:
-    assert private(pickle, "_Unpickler") is pickle._Unpickler  # type: ignore[attr-defined]
-    env = MyEnv(fns())
-    set_private(env, "_np_random_seed", 7)
-    assert private(env, "_np_random_seed") == 7
-
-
 def test_libraries_and_their_versions() -> None:
     assert installed("gymnasium") == f"gymnasium {gym.__version__}"
     assert installed("multiprocessing") == PYTHON

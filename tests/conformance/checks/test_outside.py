@@ -14,15 +14,14 @@ from sb3compat.conformance import (
     Demand,
     Record,
     check,
-    check_vec_env,
     contract,
     expect,
 )
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried
-from tests.conformance.runs import here
-from tests.conformance.tiny import TinyVecEnv
+from tests.conformance.runs import OWN_CHECK, checked, here
+from tests.conformance.tiny import Generous, TinyVecEnv
 from tests.interpreter import run as python
 
 pytestmark = pytest.mark.usefixtures("own_checks")
@@ -39,12 +38,6 @@ def rewards_are_small(record: Record) -> Iterator[Demand]:
         yield expect(f"{{0}}.max() <= {LIMIT}", step.rewards, should=f"at most {LIMIT}")
 
 
-class Generous(TinyVecEnv):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, 2 * rewards, dones, infos
-
-
 def test_a_registered_check_is_one_like_the_others() -> None:
     assert check("vec_env", source="https://example.org")(rewards_are_small) is rewards_are_small
     found = find_check("vec_env", "rewards_are_small")
@@ -56,22 +49,13 @@ def test_a_registered_check_is_one_like_the_others() -> None:
     assert "rewards_are_small" not in {other.id for other in checks_of("vector_env")}
 
 
-@pytest.mark.parametrize("isolate", [True, False])
-def test_a_registered_check_runs_where_the_others_do(isolate: bool) -> None:
+def test_a_registered_check_runs_in_the_process_of_the_others_and_needs_no_source() -> None:
     check("vec_env")(rewards_are_small)
-    for factory, status in ((TinyVecEnv, "passed"), (Generous, "failed")):
-        report = check_vec_env(factory, on_fail=None, only=["rewards_are_*"], isolate=isolate)
-        assert {result.check_id: result.status for result in report.results} == {
-            "rewards_are_small": status
-        }
+    report = checked(Generous, only=("rewards_are_*",))
     (result,) = report.results
+    assert (result.check_id, result.status) == ("rewards_are_small", "failed")
     assert result.message.startswith("rewards=array([2., 2.], dtype=float32), but should be at mos")
     assert "assert rewards.max() <= 1.0" in result.reproduction
-
-
-def test_a_check_needs_no_source() -> None:
-    check("vec_env")(rewards_are_small)
-    report = here(Generous, only=("rewards_are_small",))
     for form in ("terminal", "markdown", "html"):
         text = render(report, form)
         assert "No reward is above the limit." in text
@@ -145,40 +129,10 @@ def test_the_same_module_may_be_imported_again() -> None:
     assert find_check("vec_env", "rewards_are_small").severity == "warning"
 
 
-MODULE = '''
-from sb3compat.conformance import check, expect
-
-
-@check("vec_env", severity="error", source="https://example.org/battery")
-def battery_within_bounds(record):
-    """The battery of each row is between 0 and 1."""
-    for step in record.steps:
-        for i in record.rows:
-            level = step.infos[i]["battery"]
-            yield expect("0 <= {0} <= 1", level, should="between 0 and 1", row=i)
-'''
-ENVIRONMENT = """
-from tests.conformance.tiny import TinyVecEnv
-
-
-class Robots(TinyVecEnv):
-    charge = 1
-
-    def step_wait(self):
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards, dones, [{**info, "battery": self.charge} for info in infos]
-
-
-class Broken(Robots):
-    charge = 7
-"""
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder with an installed distribution that has a check."""
-    (tmp_path / "robots_checks.py").write_text(MODULE)
-    (tmp_path / "robots.py").write_text(ENVIRONMENT)
+    (tmp_path / "robots_checks.py").write_text(OWN_CHECK)
     about = tmp_path / "robots-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: robots\nVersion: 1.0\n")
@@ -191,19 +145,16 @@ def sb3compat(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_checks_of_an_installed_distribution_are_found(site: Path) -> None:
-    arguments = ("--only=battery_*", "--format=junit")
-    done = sb3compat(site, "check", "robots:Robots", *arguments)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert 'classname="sb3compat.vec_env.robots_checks" name="battery_within_bounds"' in done.stdout
-    done = sb3compat(site, "check", "robots:Broken", *arguments)
-    assert done.returncode == 1
-    assert "infos[0]['battery']=7, but should be between 0 and 1" in done.stdout
-    assert "The battery of each row" in sb3compat(site, "explain", "battery_within_bounds").stdout
+    target = "tests.conformance.tiny:Generous"
+    done = sb3compat(site, "check", target, "--only=rewards_are_*", "--format=junit")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert 'classname="sb3compat.vec_env.robots_checks" name="rewards_are_one"' in done.stdout
+    assert "rewards=array([2., 2.], dtype=float32), but should be 1" in done.stdout
 
 
 def test_a_distribution_whose_checks_cannot_be_imported_is_named(site: Path) -> None:
     (site / "robots_checks.py").write_text("import no_such_module_at_all\n")
-    for arguments in (["list"], ["check", "robots:Robots"]):
+    for arguments in (["list"], ["check", "tests.conformance.tiny:Generous"]):
         done = sb3compat(site, *arguments)
         assert done.returncode == 2
         assert "Expected the checks of robots to be importable as robots_checks" in done.stderr

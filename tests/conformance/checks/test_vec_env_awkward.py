@@ -153,6 +153,6 @@ def test_dropped_options_show_even_if_infos_contain_clock_times() -> None:
 
     name = "options_reach_env"
     kind = type("NoOptions", (Rows,), {"row_class": NoOptions})
-    options = Options(isolate=False, options=OPTIONS, only=(name,))
+    options = Options(isolate=False, options=OPTIONS, only=(name,), programs=2)
     for factory in (kind, lambda: SyncVectorEnv([partial(NoOptions, Config(), 0)] * 3)):
         assert [r.check_id for r in run(factory, options=options).failures()] == [name]

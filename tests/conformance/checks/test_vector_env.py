@@ -16,7 +16,7 @@ from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_mutants import CLOSES
 from tests.conformance.kit import bad, judge
-from tests.profiles import nightly, some
+from tests.profiles import some
 
 
 def look(factory: Callable[[], Any], **given: Any) -> dict[str, Result]:
@@ -44,13 +44,13 @@ class TellsWhenEven(RowsEnv):
 def test_a_correct_environment_exercises_every_check() -> None:
     for mode in some(MODES):
         given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
-        results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.1, **given)
+        results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.03, **given)
         alike = Form(mode, (6,), kind="counted", steady=True)
-        more = look(lambda alike=alike: RowsEnv(alike), seconds=0.1, only=ALIKE)
-        more |= look(lambda mode=mode: RowsCounted(Form(mode=mode)), seconds=0.1, only=COUNTED)
-        more |= look(lambda mode=mode: TellsWhenEven(Form(mode=mode)), seconds=0.1, only=PARTIAL)
+        more = look(lambda alike=alike: RowsEnv(alike), seconds=0.03, only=ALIKE)
+        more |= look(lambda mode=mode: RowsCounted(Form(mode=mode)), seconds=0.03, only=COUNTED)
+        more |= look(lambda mode=mode: TellsWhenEven(Form(mode=mode)), seconds=0.03, only=PARTIAL)
         more |= look(
-            lambda mode=mode: VectorWrapper(RowsEnv(Form(mode=mode))), seconds=0.1, only=WRAPPED
+            lambda mode=mode: VectorWrapper(RowsEnv(Form(mode=mode))), seconds=0.03, only=WRAPPED
         )
         passed = {name for name, each in (results | more).items() if each.status == "passed"}
         assert passed | CLOSES == set(results), mode
@@ -167,12 +167,12 @@ class Board(gym.Env[Any, Any]):
 
 def test_a_start_that_is_half_of_all_starts_heeds_seeds() -> None:
     env = partial(SyncVectorEnv, [Board] * 3)
-    for seed in range(20 if nightly() else 6):
+    for seed in some(range(20), 2):
         assert not bad(look(env, seed=seed, only=("seed_list_by_row", "seeds_differ_by_row")))
 
 
 def test_rows_with_time_limits_of_their_own_may_end_at_once() -> None:
-    for seed in range(20 if nightly() else 6):
+    for seed in some(range(20), 2):
         assert not bad(
             look(lambda: SyncVectorEnv([Board, lambda: Board(7)]), seed=seed, only=ALIKE)
         )

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from sb3compat import cli
-from tests.interpreter import run
+from tests.interpreter import REPOSITORY, run
 
-ROOT = Path(__file__).parents[3]
 TINY = "tests.conformance.tiny"
-ONLY = ("--only", "terminal_observation_iff_done")
+ONLY = ("--only", "reset_returns_obs_only")
 
 
-def sb3compat(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def sb3compat(*arguments: str, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
     return run("-m", "sb3compat", *arguments, cwd=cwd)
 
 

@@ -1,4 +1,4 @@
-"""`sb3compat list`."""
+"""`sb3compat list` and `sb3compat explain`."""
 
 from __future__ import annotations
 
@@ -20,3 +20,11 @@ def test_list_has_each_check(capsys: pytest.CaptureFixture[str]) -> None:
         assert (line in some) or check.family == "vector_env"
     assert f"{len(checks_of('vec_env'))} checks" in some
     assert "masked_reset" in everything
+
+
+def test_explain_has_each_check(capsys: pytest.CaptureFixture[str]) -> None:
+    for check in checks_of():
+        assert cli.main(["explain", check.id]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"{check.id}\n\n")
+        assert check.source in out

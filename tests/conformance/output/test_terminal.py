@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from sb3compat import cli
 from sb3compat.conformance.output import brief, render, terminal
 from sb3compat.conformance.run.report import Report
 from tests.conformance.output.streams import AsciiFile, Terminal
 from tests.conformance.sample import sample
-from tests.interpreter import run
 
 
 def shown(stream: io.StringIO, report: Report | None = None, *, verbose: bool = False) -> str:
@@ -90,25 +89,21 @@ def test_no_stream_is_too_poor(environment: pytest.MonkeyPatch) -> None:
         assert "≥ 1 → \\ud800 \\x9b" in said or "\\u2265 1 \\u2192 \\ud800 \\x9b" in said
 
 
-LOUD = """
-from tests.conformance.tiny import TinyVecEnv
-
-class Loud(TinyVecEnv):
-    def reset(self):
-        raise ValueError("[bold]≥[/bold] \\x1b[31m \\ud800")
-"""
-
-
 @pytest.mark.parametrize(("encoding", "sign"), [("ascii", "\\u2265"), ("utf-8", "≥")])
 def test_the_command_says_what_the_stream_can_take(
-    encoding: str, sign: str, tmp_path: Path
+    encoding: str, sign: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
-    check = ("check", "loud.py:Loud", "--no-isolate", "--only=reset_returns_obs_only")
-    done = run("-m", "sb3compat", *check, cwd=tmp_path, PYTHONIOENCODING=encoding)
-    assert done.returncode == 1
+    stream = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr("sys.stdout", stream)
+    check = (
+        "check",
+        "tests.conformance.tiny:Loud",
+        "--no-isolate",
+        "--only=reset_returns_obs_only",
+    )
+    assert cli.main(check) == 1
     message = f"raised ValueError: [bold]{sign}[/bold] \\x1b[31m \\ud800"
-    assert message in done.stdout
+    assert message in stream.buffer.getvalue().decode(encoding)
 
 
 def test_nothing_moves_the_cursor_of_a_terminal() -> None:

@@ -137,15 +137,9 @@ def test_atari_seeds_that_ale_does_not_take_are_refused(seed: int) -> None:
     env.reset()
 
 
-@both_modes
-def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
-    with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):
-        sb3compat.to_sb3(atari(mode, 4, batch_size=2)).reset()
-
-
 def test_lives_are_those_before_a_wrapper_has_changed_the_infos() -> None:
     """It cannot be told what the environment does after a lost life, so that it is refused."""
-    watch = LivesWatch(None, AutoresetMode.NEXT_STEP)  # type: ignore[arg-type]
+    watch = LivesWatch(None, AutoresetMode.NEXT_STEP)
     ended, not_ended = np.array([True]), np.array([False])
     infos = {"lives": np.array([3])}
     watch.step(not_ended, not_ended, infos)

@@ -132,8 +132,3 @@ def test_envpool_refuses_options(options: Any) -> None:
 
     with pytest.raises(ValueError, match="options"):
         reset_with_options()
-
-
-def test_envpool_in_smaller_batches_is_refused() -> None:
-    with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):
-        sb3compat.to_sb3(pool(4, batch_size=2)).reset()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import sb3compat
@@ -17,47 +14,16 @@ from tests.to_sb3.backends.libraries import jax_env
 pytestmark = pytest.mark.jax
 
 
-def jax_cartpole(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
-    env = sb3compat.to_sb3(jax_env("CartPole-v1", num_envs, limit))
-    env.seed(seed)
-    return env
-
-
-@pytest.fixture(scope="module")
-def jax_stream() -> list[Any]:
-    return run(jax_cartpole(2, 6, seed=5), 15)
-
-
-@pytest.mark.filterwarnings("ignore:.*missing AutoresetMode metadata")
-def test_jax_pendulum_needs_its_mode_as_an_argument() -> None:
-    """With the mode as an argument, a truncated episode ends one step from where it was."""
-    source = jax_env("Pendulum-v0", 3, 5)
-    with pytest.raises(sb3compat.AutoresetModeError, match="autoreset_mode='NextStep'"):
-        sb3compat.to_sb3(source)
-    env = sb3compat.to_sb3(source, autoreset_mode="NextStep")
-    env.seed(2)
-    obs: Any = env.reset()
-    for step in range(1, 12):
-        previous = obs
-        obs, _, dones, infos = env.step(np.full((3, 1), 2, np.float32))
-        assert dones.tolist() == [step % 5 == 0] * 3
-        assert [info["TimeLimit.truncated"] for info in infos] == dones.tolist()
-        last = [info.get("terminal_observation", obs[i]) for i, info in enumerate(infos)]
-        # As much as gravity and torque change the speed, and that the angle, in 0.05 seconds.
-        assert np.all(np.abs(np.array(last) - previous) <= (0.41, 0.41, 1.06))
-        assert dones.any() != np.array_equal(last, obs)
-        if dones.any():
-            assert np.all(np.abs(obs[:, 2]) <= 1)
-
-
 @pytest.mark.skipif(
     GYMNASIUM < (1, 2), reason="before Gymnasium 1.2, the wrapper does not take NumPy actions"
 )
 @pytest.mark.parametrize("name", ["JaxToNumpy", "JaxToTorch"])
-def test_jax_wrappers_change_nothing_in_the_stream(name: str, jax_stream: list[Any]) -> None:
+def test_jax_wrappers_change_nothing_in_the_stream(name: str) -> None:
     pytest.importorskip("torch", reason="converts to torch")
-    source = jax_env("CartPole-v1", 2, 6)
     pytest.importorskip("array_api_compat", reason="Gymnasium converts with array-api-compat")
-    env = sb3compat.to_sb3(getattr(gym.wrappers.vector, name)(source))
-    env.seed(5)
-    same(run(env, 15), jax_stream, "the stream")
+    streams = []
+    for wrap in (lambda env: env, getattr(gym.wrappers.vector, name)):
+        env = sb3compat.to_sb3(wrap(jax_env("CartPole-v1", 2, 6)))
+        env.seed(5)
+        streams.append(run(env, 15))
+    same(streams[1], streams[0], "the stream")

@@ -15,17 +15,14 @@ import pytest
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
-from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import (
-    RESET_BOUND,
     Policy,
     always,
     at_random,
     check_cartpole,
     native,
     run,
-    within,
 )
 from tests.to_sb3.backends.libraries import jax_env, pool
 
@@ -62,8 +59,6 @@ def case(name: str, *others: Any) -> Any:
 
 
 every_library = pytest.mark.parametrize("library", [case(name) for name in LIBRARIES])
-# Where the registered function resets the very rows that it is given, in any state.
-resets_by_mask = pytest.mark.parametrize("library", [case("gymnasium"), case("jax")])
 
 
 def adapted(library: Library, num_envs: int, limit: int = 500, seed: int = 1) -> Any:
@@ -127,22 +122,3 @@ def test_stream_follows_from_the_seed_whatever_is_overwritten(library: Library) 
     same(run(again, 20, scribble=True), expected, "the stream of the same seed, overwritten")
     other = adapted(library, 3, 6, seed=6)
     assert not np.array_equal(other.reset(), expected[0][0])
-
-
-@resets_by_mask
-def test_partial_reset_leaves_other_rows_alone(library: Library) -> None:
-    env = library.make(4, 5)
-    env.reset(seed=0)
-    for _ in range(5):
-        before, _, _, truncated, _ = env.step(np.zeros(4, int))
-    assert np.asarray(truncated).all()
-    reset = partial_reset_of(env.unwrapped)
-    assert reset is not None
-    obs, infos = reset(env.unwrapped, np.array([False, True, False, True]))
-    assert infos == {}
-    obs = np.asarray(obs)
-    same(obs[[0, 2]], np.asarray(before)[[0, 2]], "the rows that were left alone")
-    assert within(obs[[1, 3]], -RESET_BOUND, RESET_BOUND)
-    # Those still have their autoreset to come.
-    assert np.asarray(env.unwrapped.steps).tolist() == [5, 0, 5, 0]
-    assert np.asarray(env.unwrapped.prev_done).tolist() == [True, False, True, False]
