@@ -95,10 +95,15 @@ def signals_held() -> Iterator[None]:
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        # The handler of a signal that came before may raise out of this call, after it has blocked.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        yield
+        try:
+            # The handler of an earlier signal may raise out of this call, after it has blocked.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     finally:
+        # Again, as a signal that another thread has taken may raise before that call. Signals that
+        # stay blocked would hide the end of every later worker.
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

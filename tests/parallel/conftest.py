@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -52,11 +53,13 @@ def connected(cluster: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def nobody_is_left() -> Iterator[None]:
-    """Closes what the test has opened; no worker process may be left then."""
+    """Closes what the test has opened; no worker process or blocked signal may be left then."""
     yield
     close_all(OPENED)
     gc.collect()
     assert not children()
+    if hasattr(signal, "pthread_sigmask"):  # Windows has none
+        assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @pytest.fixture(params=["processes", pytest.param("ray", marks=pytest.mark.ray)])

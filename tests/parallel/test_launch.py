@@ -163,17 +163,15 @@ def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> No
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no signal masks")
-def test_interrupt_at_any_point_before_signals_are_held_leaves_none_blocked() -> None:
-    def enter() -> None:
-        held.__enter__()
+def test_interrupt_at_any_point_of_holding_signals_leaves_none_blocked() -> None:
+    def hold() -> None:
+        with signals_held():
+            pass
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    held = signals_held()
-    total = count(enter)
-    held.__exit__(None, None, None)
+    total = count(hold)
     for at in range(1, total + 1):
-        held = signals_held()
-        raised = interrupt(enter, at, KeyboardInterrupt)
+        raised = interrupt(hold, at, KeyboardInterrupt) is not None
         left = signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        assert raised is not None
+        assert raised
         assert left == before, f"at point {at} of {total}"

@@ -230,7 +230,14 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
         yield from row_alike(env, one, twin, other, i, "as in an environment without a past")
 
 
-@error(group="reset", source=RESET, needs=("seeding",), after=DETERMINISTIC, new=True)
+@error(
+    group="reset",
+    source=RESET,
+    needs=("seeding",),
+    # Other rows may end before the reset.
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
+    new=True,
+)
 def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
     """After `reset()` an episode has its full time limit.
 
