@@ -37,11 +37,11 @@ APART = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # Together they are the suite: each test is in exactly one. Several processes must not write one
 # cache.
 SUITE = {
+    "ray": ("-m", "ray", *APART["ray"]),
     "kit": (f"--ignore={CHECKS}", KIT),
     "whole": ("-m", "not jax", *(f"--ignore={room}" for room in ROOMS), "tests"),
     "adapters": ("-m", "not jax", *(room for room in ROOMS if room not in OTHERS)),
     "checks": (CHECKS,),
-    "ray": ("-m", "ray", *APART["ray"]),
     "workers": ("-m", "not ray", WORKERS),
     "to_sb3": ("-m", "not jax", THERE),
     "jax": ("-m", "jax", *APART["jax"]),
