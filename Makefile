@@ -108,7 +108,7 @@ $(BIN)/python:
 		echo "'$(PYTHON) -m venv' failed, see above."; \
 		echo "On Debian and Ubuntu: install the package python3-venv."; \
 		exit 1; } >&2
-	@$(INSTALL) --upgrade pip  # that of Python 3.11 takes half as long again
+	@$(INSTALL) --upgrade pip  # the one that comes with Python 3.11 is slower
 
 # The extra dev includes demo.
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
