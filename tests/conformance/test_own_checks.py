@@ -290,3 +290,7 @@ def test_scripts_of_checks_fail_as_the_checks_do() -> None:
         assert result.status == "failed"
         assert re.search(said, result.message)
         assert "not every time" not in result.message
+        script = result.reproduction.replace(PLACEHOLDER, "")
+        assert script != result.reproduction
+        with pytest.raises((AssertionError, ValueError)):
+            exec(compile(script, function.__name__, "exec"), {"make_env": robots})
