@@ -87,7 +87,7 @@ class Pair:
     def make(self, **kwargs: Any) -> Any:
         """One of our environments, with other arguments, and with time to make its parts."""
         fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
-        patient = self.kwargs | {"timeout": 60} | kwargs
+        patient = self.kwargs | {"timeout": 180} | kwargs
         return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **patient)
 
     # Operations that have to be exact, or an error that says why not.
