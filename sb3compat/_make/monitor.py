@@ -28,6 +28,7 @@ from sb3compat._convert.types import (
     StepResult,
 )
 from sb3compat._upstream.vec_env import converted
+from sb3compat.errors import shown
 
 # Makes a monitor: a class with the arguments and attributes of SB3's `Monitor`.
 Monitor = Callable[..., SingleEnv]
@@ -296,18 +297,20 @@ class MonitoredEnv:
             Path(self.monitor_dir).mkdir(parents=True, exist_ok=True)
             filename = str(Path(self.monitor_dir) / str(self.rank))
         if self.run is None or filename is None:
-            env = self.monitor(env, filename=filename, **self.monitor_kwargs)
+            env = _called("monitor_kwargs", self.monitor, self.monitor_kwargs, env, filename)
         else:
-            monitored: Any = self.monitor(env, filename=None, **self.monitor_kwargs)
-            monitored.t_start = self.run.t_start
+            made: Any = _called("monitor_kwargs", self.monitor, self.monitor_kwargs, env, None)
+            made.t_start = self.run.t_start
             override = self.monitor_kwargs.get("override_existing", True)
-            monitored.results_writer = results_of(monitored, filename, override, self.run)
-            env = monitored
-        return env if self.wrapper_class is None else self.wrapper_class(env, **self.wrapper_kwargs)
+            made.results_writer = results_of(made, filename, override, self.run)
+            env = made
+        if self.wrapper_class is None:
+            return env
+        return _called("wrapper_kwargs", self.wrapper_class, self.wrapper_kwargs, env)
 
     def _make(self) -> SingleEnv:
         if not isinstance(self.env_id, str | EnvSpec):
-            made: SingleEnv = converted(self.env_id(**self.env_kwargs))
+            made: SingleEnv = converted(_called("env_kwargs", self.env_id, self.env_kwargs))
             return made
         env_id = self.env_id
         if self.spec is not None:
@@ -320,3 +323,18 @@ class MonitoredEnv:
             return gym.make(env_id, **{"render_mode": "rgb_array", **self.env_kwargs})
         except TypeError:  # an environment that takes no render_mode
             return gym.make(env_id, **self.env_kwargs)
+
+
+def _called(name: str, make: Callable[..., SingleEnv], kwargs: Kwargs, *args: Any) -> SingleEnv:
+    """Call it; where it does not take these arguments, the error names them."""
+    try:
+        return make(*args, **kwargs)
+    except TypeError as error:
+        # With a frame of its own, it has begun.
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise
+        called = getattr(make, "__qualname__", make)
+        raise TypeError(
+            f"Expected {name} to be what {called} takes, got {name}={shown(kwargs)}: {error}. "
+            f"Change {name}."
+        ) from None

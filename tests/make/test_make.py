@@ -281,6 +281,18 @@ PARALLEL = {"vectorization_mode": "parallel"}
         ({"timeout": 3}, ValueError, "timeout=None"),
         ({"workers": 2}, ValueError, "vectorization_mode='parallel'"),
         ({**PARALLEL, "vec_env_kwargs": {"shared_memory": True}}, TypeError, "mean .*='async'"),
+        (
+            {"wrapper_class": gym.wrappers.TimeLimit},
+            TypeError,
+            r"max_episode_steps.*Change wrapper_kwargs\.",
+        ),
+        ({"monitor_kwargs": {"nonsense": 1}}, TypeError, r"nonsense.*Change monitor_kwargs\."),
+        ({"monitor_kwargs": {"filename": "a"}}, TypeError, r"Change monitor_kwargs\."),
+        (
+            {"env_id": registered.scripted, "env_kwargs": {"nonsense": 1}},
+            TypeError,
+            r"takes, got env_kwargs={'nonsense': 1}.*Change env_kwargs\.",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(
@@ -288,6 +300,14 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     with pytest.raises(kind, match=f"(?is){message}"):
         sb3compat.make_vec_env(**{"env_id": "CartPole-v1", **kwargs})
+
+
+def test_error_of_a_wrapper_itself_stays_as_it_is() -> None:
+    def wrapped(env: Any) -> Any:
+        return gym.wrappers.TimeLimit(env)
+
+    with pytest.raises(TypeError, match=r"^TimeLimit\.__init__\(\) missing 1 required"):
+        sb3compat.make_vec_env("CartPole-v1", wrapper_class=wrapped)
 
 
 def test_refused_environment_leaves_no_workers() -> None:
