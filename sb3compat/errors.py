@@ -234,12 +234,12 @@ def traceback_in_worker(where: str, trace: str) -> WorkerError:
 
 
 def cannot_copy(env: object) -> TypeError:
-    """The error for copying or pickling an environment that has workers, or a `VecNormalize`.
+    """The error for copying or pickling an environment that has workers, or a wrapper of SB3.
 
     A copy of a pipe would close the pipe of the original.
     """
     return TypeError(
-        "Expected an environment without a VecNormalize, and without worker processes to copy or "
+        "Expected an environment without SB3's wrappers, and without worker processes, to copy or "
         f"pickle, got {env}. Make another one in the same way instead."
     )
 

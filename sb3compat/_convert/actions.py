@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sb3compat._convert.arrays import cast_safely, to_numpy
-from sb3compat._convert.spaces import BatchLayout, Leaf
+from sb3compat._convert.spaces import ARRAYS, BatchLayout, Leaf
 from sb3compat._convert.types import Action, Array, Space
 from sb3compat.errors import ActionsError, shown
 
@@ -90,7 +90,9 @@ class Actions(BatchLayout):
         try:
             array = np.asarray(to_numpy(value))
         except ValueError as error:  # ragged lists
-            raise ValueError(f"Expected {name} of one shape in all rows: {error}") from error
+            raise ValueError(
+                f"Expected {name} of one shape in all rows, got {error}. {_UNSTEPPED}"
+            ) from error
         if array.shape != expected:
             raise ValueError(
                 f"Expected {name}.shape={expected} (one action for each of the {self.num_envs} "
@@ -155,19 +157,22 @@ def _transposed(columns: Sequence[Iterable[Any]], num_envs: int) -> list[tuple[A
 
 
 def action_batch(space: Space, actions: Action, num_envs: int) -> Action:
-    """Actions as a `VecEnv` takes them: an array, or a list where the space is a Dict or Tuple.
+    """Actions as a `VecEnv` takes them: an array if a single one is; else a list.
 
     Args and errors as for `action_rows`.
     """
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        return action_rows(space, actions, num_envs)
+    if not isinstance(space, ARRAYS):
+        own = isinstance(actions, np.ndarray) and not isinstance(space, spaces.Dict | spaces.Tuple)
+        return actions if own else action_rows(space, actions, num_envs)
     _of_length(actions, num_envs)
     if isinstance(actions, np.ndarray):
         return actions
     try:
         array = np.asarray(to_numpy(actions))
     except ValueError as error:  # ragged
-        raise ActionsError(f"Expected actions of one shape in all rows: {error}") from error
+        raise ActionsError(
+            f"Expected actions of one shape in all rows, got {error}. {_UNSTEPPED}"
+        ) from error
     if not array.shape:  # made of something that has a length and no order, such as a set
         raise _wrong_number(actions, num_envs)
     return array

@@ -35,7 +35,7 @@ def own_info(info: Info) -> Info:
     try:
         owned: Info = copy_dict(info)
     except Exception:
-        owned = {key: _own_value(value) for key, value in info.items()}
+        owned = {key: own_value(value) for key, value in info.items()}
     return owned
 
 
@@ -59,7 +59,8 @@ _SCALARS = frozenset(
 )
 
 
-def _own_value(value: Any) -> Any:
+def own_value(value: Any) -> Any:
+    """A copy of a value of an info; the value itself where it cannot be copied."""
     try:
         return own_info(value) if type(value) is dict else copy_value(value)
     except Exception:

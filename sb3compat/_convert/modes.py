@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gymnasium.vector import AutoresetMode
 
+from sb3compat._convert.types import AnyVectorEnv
 from sb3compat.errors import AutoresetModeError, nearest
 
 NAMES = [mode.value for mode in AutoresetMode]
@@ -27,6 +30,17 @@ def parse_mode(value: object, what: str = "autoreset_mode") -> AutoresetMode:
         f"Expected {what} to be one of {NAMES}, got {got} ({type(value).__name__})."
         + nearest(value, NAMES, "Pass one of these.")
     )
+
+
+def declared_mode(env: AnyVectorEnv) -> object:
+    """The mode that an environment declares, on the instance or in its metadata; None if neither.
+
+    The metadata come last since they are often a dict shared by a class, in which a second
+    environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
+    """
+    base: Any = env.unwrapped
+    own: object = getattr(base, "autoreset_mode", None)
+    return (base.metadata or {}).get("autoreset_mode") if own is None else own
 
 
 def names_mode(value: object, mode: AutoresetMode) -> bool:

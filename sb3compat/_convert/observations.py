@@ -73,7 +73,7 @@ class Observations(BatchLayout):
     def single(self, obs: Observation, *, copy: bool) -> Observation:
         """One single observation as SB3 is to see it; with `copy`, it shares nothing with `obs`."""
         owned = copy_value(obs) if copy else obs
-        if all(leaf.start is None for leaf in self.leaves):
+        if self.counts_from_zero:
             return owned
         return self.pack(
             [
@@ -82,20 +82,41 @@ class Observations(BatchLayout):
             ]
         )
 
-    def check_shape(self, obs: Observation, what: str) -> None:
-        """Refuse a single observation of another shape than the space's.
+    def check_shape(self, obs: Observation, what: str, key: str = "final_obs") -> None:
+        """Refuse a last observation of another form than the space's.
+
+        Args:
+            obs: The observation.
+            what: What it is, for messages.
+            key: The info key that it was under.
 
         Raises:
-            ConversionError: If the shape is another one, for example because a wrapper transforms
-                observations but not `final_obs`.
+            ConversionError: If a part is missing or has another shape, for example because a
+                wrapper transforms observations and not those in the infos.
         """
-        for leaf, value in zip(self.leaves, self.unpack(obs), strict=True):
-            if np.shape(value) != leaf.shape:
+        advice = (
+            f" A wrapper that transforms observations has to transform the {key!r} of infos as "
+            "well."
+        )
+        shapes = self._parts(obs, np.shape, what, advice)
+        for leaf, shape in zip(self.leaves, shapes, strict=True):
+            if shape != leaf.shape:
                 raise ConversionError(
                     f"Expected {what} to have shape {leaf.shape}, as {leaf.name} says, got "
-                    f"shape={np.shape(value)}. A wrapper that transforms observations has to "
-                    "transform infos['final_obs'] as well."
+                    f"shape={shape}.{advice}"
                 )
+
+    def _parts(
+        self, value: Any, convert: Callable[[Any], Any], what: str, advice: str
+    ) -> list[Any]:
+        """Each leaf of a value that the user's code has returned, converted."""
+        try:
+            return list(map(convert, self.unpack(value)))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            keys = "" if self.keys is None else f" with the keys {self.keys}"
+            raise ConversionError(
+                f"Expected {what}{keys}, got {shown(value)} ({type(value).__name__}).{advice}"
+            ) from error
 
     def batch(
         self, obs: Observation, *, copy: bool, source: object = "", advice: str = ""
@@ -115,14 +136,7 @@ class Observations(BatchLayout):
             ConversionError: If a leaf is missing, has another shape, or has values that the dtype
                 of the space cannot hold. They are never cut.
         """
-        try:
-            values = list(map(to_numpy, self.unpack(obs)))
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            keys = "" if self.keys is None else f" with the keys {self.keys}"
-            raise ConversionError(
-                f"Expected a batch of observations{keys}, got observations={shown(obs)} "
-                f"({type(obs).__name__}).{advice}"
-            ) from error
+        values = self._parts(obs, to_numpy, "a batch of observations", advice)
         arrays = []
         for leaf, array in zip(self.leaves, values, strict=True):
             expected = (self.num_envs, *leaf.shape)
@@ -169,14 +183,18 @@ class Observations(BatchLayout):
         if isinstance(value, list):
             value = np.array([*value, None], dtype=object)[:-1]  # the None keeps it from nesting
         listed = isinstance(value, np.ndarray) and value.dtype.hasobject
-        parts = [value] if listed or self.keys is None else self.unpack(value)
-        arrays = [to_numpy(part) for part in parts]
+        advice = " Return one observation of the space for each row, None where there is none."
+        arrays: list[Array] = (
+            [np.asarray(value)]
+            if listed
+            else self._parts(value, to_numpy, f"infos[{name!r}] as a batch", advice)
+        )
         for leaf, array in zip(self.leaves, arrays, strict=False):
             shape = (self.num_envs,) if array.dtype.hasobject else (self.num_envs, *leaf.shape)
             if array.shape != shape:
                 raise ConversionError(
                     f"Expected infos[{name!r}] to hold one observation for each row, of shape "
-                    f"{shape}, got shape={array.shape}."
+                    f"{shape}, got shape={array.shape}.{advice}"
                 )
         if listed:
             return lambda row: arrays[0][row]

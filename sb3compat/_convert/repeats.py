@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sb3compat._convert.observations import Observations
@@ -9,20 +11,33 @@ from sb3compat._convert.types import Array, Observation
 from sb3compat.errors import ConversionError, warn
 
 
-def refuse_same_memory(
-    observations: Observations, row: int, first: Observation, final: Observation
-) -> None:
-    """Refuse a last observation that shares its memory with the observation of the reset."""
-    pairs = list(zip(observations.unpack(final), observations.unpack(first), strict=True))
-    arrays = [(a, b) for a, b in pairs if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)]
+def refuse_same_memory(row: int, first: Observation, final: Observation) -> None:
+    """Refuse a last observation that shares its memory with the observation of the reset.
+
+    A vector wrapper may have changed the structure of the last one.
+    """
+    finals, firsts = _arrays(final), _arrays(first)
     # One array among several may be the same by design: a goal that never changes.
-    shared = bool(arrays) and all(np.shares_memory(a, b) for a, b in arrays)
+    shared = _all_shared(finals, firsts) or _all_shared(firsts, finals)
     if shared or (final is first and isinstance(final, dict | list)):
         raise ConversionError(
             f"Expected the sub-environment of row {row} to return a new observation from reset, "
             "got the same array (or dict, or list) that its last step returned: the last "
             f"observation of the episode is overwritten. {_RETURN_COPIES}"
         )
+
+
+def _arrays(obs: Observation) -> list[Array]:
+    if isinstance(obs, np.ndarray):
+        return [obs]
+    parts = obs.values() if isinstance(obs, Mapping) else obs if isinstance(obs, tuple) else ()
+    return [array for part in parts for array in _arrays(part)]
+
+
+def _all_shared(arrays: list[Array], others: list[Array]) -> bool:
+    return bool(arrays) and all(
+        any(np.shares_memory(array, other) for other in others) for array in arrays
+    )
 
 
 class RepeatWatch:

@@ -18,7 +18,8 @@ from gymnasium import spaces
 from sb3compat._convert.types import Space
 from sb3compat.errors import UnsupportedSpaceError
 
-_LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+# The spaces whose elements are arrays or numbers, and whose batches are arrays.
+ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class BatchLayout:
             if from_zero and is_dict:
                 _refuse_shifted_goals(dict(zip(self.keys, self.leaves, strict=True)), space)
             shown = [_from_zero(part) for _, part in parts]
-            if any(leaf.start is not None for leaf in self.leaves):
+            if not self.counts_from_zero:
                 self.presented = (
                     spaces.Dict(list(zip(self.keys, shown, strict=True)))  # a dict would be sorted
                     if is_dict
@@ -81,6 +82,11 @@ class BatchLayout:
         return [
             np.asarray(0 if leaf.start is None else leaf.start).tolist() for leaf in self.leaves
         ]
+
+    @property
+    def counts_from_zero(self) -> bool:
+        """Whether nothing is shifted."""
+        return all(leaf.start is None for leaf in self.leaves)
 
     def unpack(self, value: Any) -> list[Any]:
         """The leaves of `value`, a single element or a batch."""
@@ -109,7 +115,7 @@ def _refuse_shifted_goals(leaves: dict[Any, Leaf], space: Space) -> None:
 
 
 def _leaf(space: Space, name: str, whole: Space) -> Leaf:
-    if not isinstance(space, _LEAVES):
+    if not isinstance(space, ARRAYS):
         nested = isinstance(space, spaces.Dict | spaces.Tuple)
         way_out = (
             "Flatten it, for example with gymnasium.wrappers.FlattenObservation on the "

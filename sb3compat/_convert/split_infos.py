@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.arrays import is_foreign_array, to_numpy
 from sb3compat._convert.infos import (
     FINAL_INFO,
     TERMINAL_OBSERVATION,
     TRUNCATED,
     contains_itself,
+    own_value,
 )
 from sb3compat._convert.types import Array, Flags, Info, Rows, VectorInfos
 from sb3compat.errors import ConversionError, shown
@@ -306,12 +307,12 @@ def _column(value: object, num_envs: int, rows: Rows | None) -> list[Any]:
     if isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == num_envs:
         return _batch_column(value, rows)
     count = num_envs if rows is None else len(rows)
-    return [copy_value(value) for _ in range(count)]
+    return [own_value(value) for _ in range(count)]
 
 
 def _batch_column(array: Array, rows: Rows | None) -> list[Any]:
     if array.dtype.hasobject:
-        return [copy_value(item) for item in (array if rows is None else array[rows])]
+        return [own_value(item) for item in (array if rows is None else array[rows])]
     wanted = array if rows is None else array[rows]
     if array.ndim == 1 and (array.dtype in _PYTHON_DTYPES or array.dtype.kind in "US"):
         values: list[Any] = wanted.tolist()

@@ -136,8 +136,8 @@ def dumps_answer(value: Any, row: int, where: str) -> bytes:
         return dumps(value)
     except Exception as error:
         refusal = ConversionError(
-            f"Expected infos and results of sub-environments that can be pickled, as they come "
-            f"from a worker process, got: {error}"
+            "Expected infos and results of sub-environments that can be pickled, as they come "
+            f"from a worker process, got: {error}. Return copies without what cannot be pickled."
         )
         refusal.__cause__ = error
         return dumps(failure_of(refusal, row, where))

@@ -15,7 +15,7 @@ from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._convert.types import is_own_vec_env
 from sb3compat._upstream.private import private
-from sb3compat._upstream.sync_vector_env import autoreset_flags
+from sb3compat._upstream.sync_vector_env import autoreset_flags, held_observations
 from sb3compat._upstream.vec_env import is_plain, keeps_infos
 from sb3compat.errors import CallOrderError
 
@@ -43,12 +43,15 @@ class Driver:
         self._base: Any = getattr(env, "unwrapped", env)
         self._kind = next((kind for kind, is_one in _KINDS.items() if is_one(self._base)), None)
         self._plain_dummy = is_plain(self._base, "DummyVecEnv")
-        # None before the first reset, and where the environment takes no attribute.
+        # None before the first call, and where the environment takes no attribute.
         self._token: object = None
         self._seen: tuple[object, ...] = ()
 
     def take(self) -> None:
-        """Register this adapter as the one that drives the environment; called after its reset."""
+        """Register this adapter as the one that drives the environment.
+
+        Called after its reset, or before a first step without one.
+        """
         token = object()
         with suppress(AttributeError):
             setattr(self._base, NAME, token)
@@ -58,10 +61,11 @@ class Driver:
     def note(self) -> None:
         """Store the environment's state after a call of this adapter, for `check`."""
         if self._plain_dummy:
-            # An equal one, which a step replaces even where the sub-environment returns the same
-            # dict from each step.
-            infos = private(self._base, "buf_infos")
-            infos[0] = dict(infos[0])
+            # An equal one, which is replaced even where the sub-environment returns the same dict
+            # from each step or reset.
+            for infos in (private(self._base, "buf_infos"), self._base.reset_infos):
+                if isinstance(infos[0], dict):
+                    infos[0] = dict(infos[0])
         self._seen = self._look()
 
     def check(self) -> None:
@@ -96,5 +100,6 @@ class Driver:
         if self._kind == "DummyVecEnv":
             return private(base, "buf_infos")[0], base.reset_infos[0]
         if self._kind == "SyncVectorEnv":
-            return (autoreset_flags(base),)
+            # A masked reset replaces some observations only.
+            return (autoreset_flags(base), *held_observations(base))
         return () if self._kind is None else (base.reset_infos,)

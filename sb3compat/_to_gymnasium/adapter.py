@@ -30,7 +30,7 @@ from sb3compat._convert.types import (
     holds_vector_env,
 )
 from sb3compat._rows.driver import Driver
-from sb3compat._to_gymnasium.accept import check_vec_env
+from sb3compat._to_gymnasium.accept import check_vec_env, check_vector_env
 from sb3compat._to_gymnasium.access import ReachesSubEnvs
 from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
 from sb3compat._to_gymnasium.presented import presented_space
@@ -58,7 +58,7 @@ _HANDED_OUT = "without a mask, as to_sb3 has handed out the VecEnv since"
 def to_gymnasium(
     vec_env: VecEnvLike | AnyVectorEnv,
     *,
-    autoreset_mode: AutoresetMode | str = "SameStep",
+    autoreset_mode: AutoresetMode | str | None = None,
     missing_truncation: str | None = None,
     require_final_obs: bool = True,
 ) -> AnyVectorEnv:
@@ -72,10 +72,11 @@ def to_gymnasium(
 
     Args:
         vec_env: A `VecEnv`, with or without wrappers, or an object with its methods. A
-            `gymnasium.vector.VectorEnv` is returned as it is.
-        autoreset_mode: When ended rows are reset: `"SameStep"`, `"Disabled"`, `"NextStep"`, or
-            `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv`, `SubprocVecEnv` and
-            `ParallelVecEnv` without wrappers: their rows can be stepped one by one.
+            `gymnasium.vector.VectorEnv` is returned as it is; the other arguments cannot change it.
+        autoreset_mode: When ended rows are reset: `"SameStep"` (the default), `"Disabled"`,
+            `"NextStep"`, or `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv`,
+            `SubprocVecEnv` and `ParallelVecEnv` without wrappers: their rows can be stepped one by
+            one.
         missing_truncation: With `"terminated"`, an episode whose last info has no
             `TimeLimit.truncated` counts as terminated. By default, that is an error.
         require_final_obs: Whether the last info of each episode must have `terminal_observation`.
@@ -89,8 +90,9 @@ def to_gymnasium(
     Raises:
         UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
         UnsupportedSpaceError: If SB3 has no way to batch its observations.
-        AutoresetModeError: If `vec_env` cannot be presented in that mode.
-        ValueError: If an option does not go with the mode.
+        AutoresetModeError: If `vec_env` cannot be presented in that mode, or is a `VectorEnv` in
+            another one.
+        ValueError: If an option does not go with the mode, or with a `VectorEnv`.
 
     Example:
         >>> import sb3compat
@@ -99,15 +101,21 @@ def to_gymnasium(
         >>> envs.reset(seed=0)[0].shape
         (4, 4)
     """
-    mode = parse_mode(autoreset_mode)
+    mode = AutoresetMode.SAME_STEP if autoreset_mode is None else parse_mode(autoreset_mode)
     if isinstance(vec_env, VectorEnv):
+        check_vector_env(
+            vec_env,
+            None if autoreset_mode is None else mode,
+            missing_truncation=(missing_truncation, None),
+            require_final_obs=(require_final_obs, True),
+        )
         return vec_env
     held = vec_env.original(mode) if holds_vector_env(vec_env) else None
     if held is not None:
         return held
     return VectorEnvAdapter(
         vec_env,
-        autoreset_mode=autoreset_mode,
+        autoreset_mode=mode,
         missing_truncation=missing_truncation,
         require_final_obs=require_final_obs,
     )
@@ -308,9 +316,9 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         layer: Any = self.vec_env
-        while hasattr(layer, "venv") and not derives_from(layer, "VecNormalize"):
+        while hasattr(layer, "venv") and not derives_from(layer, "VecEnvWrapper"):
             layer = layer.venv
-        # A copy of a `VecNormalize` has lost its environment.
+        # SB3's wrappers cannot be pickled; only `VecNormalize` can, and loses its environment.
         if hasattr(layer, "processes") or hasattr(layer, "venv"):
             raise cannot_copy(self)
         return super().__reduce_ex__(protocol)

@@ -276,12 +276,13 @@ class WholeSteps:
         """Take note of an ending, and return the info that the row gives in this step."""
         final = self._final(row, step_info)
         if final is not None:
+            # What the space cannot hold, a `DummyVecEnv` has cut in the other observations.
+            leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
             own = {key: value for key, value in step_info.items() if key not in SB3_KEYS}
             return same_step_info(final, own, self._reset_infos.of(row, in_step=True))
         first = [array[row].copy() for array in observations]
-        leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
         for array, value in zip(observations, leaves, strict=True):
             array[row] = value
         self._held[row] = first, self._reset_infos.of(row, in_step=True)
@@ -298,9 +299,9 @@ class WholeSteps:
                     "require_final_obs=False to go without."
                 )
             return None
-        final = self._layout.to_numpy(final)
-        self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
-        return final
+        what = f"{TERMINAL_OBSERVATION!r} of row {row}"
+        self._layout.check_shape(final, what, TERMINAL_OBSERVATION)
+        return self._layout.to_numpy(final)
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
@@ -378,7 +379,8 @@ def checked_step(
         raise ConversionError(
             f"Expected {vec_env}.step to return (observations, rewards, dones, infos), got "
             f"{shown(result)} ({type(result).__name__} of "
-            f"{len(result) if isinstance(result, tuple) else 1})."
+            f"{len(result) if isinstance(result, tuple) else 1}). To adapt an environment with "
+            "another interface, write a VecEnv around it."
         )
     observations, rewards, dones, infos = result
     numbers = row_array(rewards, num_envs, "rewards")
@@ -387,7 +389,8 @@ def checked_step(
     if not listed or not all(issubclass(kind, dict) for kind in set(map(type, infos))):
         raise ConversionError(
             f"Expected infos as a list of {num_envs} dicts, one for each row, got "
-            f"infos={shown(infos)} ({type(infos).__name__})."
+            f"infos={shown(infos)} ({type(infos).__name__}). Return an empty dict for a row "
+            "without infos."
         )
     return observations, numbers, ended, list(infos)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from sb3compat._convert.modes import names_mode, parse_mode
+from sb3compat._convert.modes import declared_mode, names_mode, parse_mode
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnySync, AnyVectorEnv, HoldsVecEnv, holds_vec_env
 from sb3compat._rows.subenvs import subenvs_of
@@ -70,7 +69,7 @@ def check_env(env: object) -> None:
             if not isinstance(getattr(env, space, None), gym.Space):
                 raise UnsupportedEnvError(
                     f"Expected {env} to have a {space}, the space of one row, got "
-                    f"{space}={getattr(env, space, None)!r}."
+                    f"{space}={getattr(env, space, None)!r}. Set it in the environment."
                 )
         if base.closed:
             raise ClosedError(
@@ -134,13 +133,21 @@ def _vec_env_inside(env: object) -> VecEnv | None:
     return vec_env
 
 
-def check_starts(env: AnyVectorEnv) -> None:
+def check_starts(env: AnyVectorEnv, observations: Observations) -> None:
     """Refuse rows whose spaces start at different numbers, because all rows are shifted alike.
+
+    Args:
+        env: The environment.
+        observations: The layout of what it presents.
 
     Raises:
         UnsupportedSpaceError: If they do.
     """
-    if getattr(env.unwrapped, "observation_mode", "same") == "same":
+    base = env.unwrapped
+    if getattr(base, "observation_mode", "same") == "same":
+        return
+    own = getattr(base, "single_observation_space", None) is env.single_observation_space
+    if not own and observations.counts_from_zero:  # a wrapper has made other observations of them
         return
     spaces = subenvs_of(env).ask(("get", "observation_space"), range(env.num_envs))
     first, *others = (Observations(space, 1).starts for space in spaces)
@@ -149,7 +156,8 @@ def check_starts(env: AnyVectorEnv) -> None:
             raise UnsupportedSpaceError(
                 "Expected all rows to count Discrete and MultiDiscrete observations from the "
                 f"same start as row 0, {first}, got {starts} in row {i}. "
-                "Stable-Baselines3 counts from 0, and has one space for all rows."
+                "Stable-Baselines3 counts from 0, and has one space for all rows. Shift them by a "
+                "wrapper on the sub-environments."
             )
 
 
@@ -158,20 +166,16 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
 
     An argument that contradicts what the environment declares is a warning.
 
-    The metadata come last since they are often a dict shared by a class, in which a second
-    environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
-
     Raises:
         AutoresetModeError: If none of them says, or the argument contradicts the environment.
     """
     base = env.unwrapped
-    own: Any = getattr(base, "autoreset_mode", None)
-    declared = (base.metadata or {}).get("autoreset_mode") if own is None else own
+    declared = declared_mode(env)
     if given is not None:
         mode = parse_mode(given)
-        if base_of(base).is_known and parse_mode(own, "its mode") != mode:
+        if base_of(base).is_known and parse_mode(declared, "its mode") != mode:
             raise AutoresetModeError(
-                f"Expected autoreset_mode={own}, which is what {base} was built with, got "
+                f"Expected autoreset_mode={declared}, which is what {base} was built with, got "
                 f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
                 "the mode that you want."
             )

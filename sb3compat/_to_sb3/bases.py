@@ -388,7 +388,7 @@ def checked(method: str, result: Any, env: object) -> Any:
         length = len(result) if isinstance(result, Sequence) else "?"
         raise ConversionError(
             f"Expected {env}.{method} to return {form}, got {type(result).__name__} of length "
-            f"{length}."
+            f"{length}. Return that tuple from the environment, or from the wrapper around it."
         )
     if not isinstance(result[-1], Mapping):
         raise ConversionError(

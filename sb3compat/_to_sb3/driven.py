@@ -171,6 +171,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         try:
             if not self._none_pending:
                 self._source.check_started()
+                self._driver.take()
                 self._none_pending = True
             self._source.send(prepared)
         except BaseException:

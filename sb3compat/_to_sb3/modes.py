@@ -222,9 +222,9 @@ class SameStep:
         """Copy a last observation; refuse it if the reset has overwritten it."""
         base = self._base.env
         if isinstance(base, SyncVectorEnv):
-            refuse_same_memory(self._observations, row, held_observations(base)[row], obs)
+            refuse_same_memory(row, held_observations(base)[row], obs)
+        self._observations.check_shape(obs, f"the last observation of row {row}")
         final = self._observations.single(self._observations.to_numpy(obs), copy=True)
-        self._observations.check_shape(final, f"the last observation of row {row}")
         self._repeats.note(row, self._observations, final, batch)
         return final
 

@@ -218,9 +218,9 @@ class AsyncRows:
         final = reset_info.pop("final_obs")
         info = received_info(reset_info.pop("final_info"))
         if not self._shares_memory:
-            refuse_same_memory(self._observations, row, obs, final)
-        final = self._observations.single(final, copy=False)
+            refuse_same_memory(row, obs, final)
         self._observations.check_shape(final, f"the last observation of row {row}")
+        final = self._observations.single(final, copy=False)
         self._repeats.note(row, self._observations, final, batch)
         info[TERMINAL_OBSERVATION] = final
         return info, reset_info

@@ -58,7 +58,7 @@ def make_source(
         ValueError: If padding or a timeout is asked for, but does not apply to the environment.
     """
     source: Source
-    check_starts(env)
+    check_starts(env, observations)
     _check_timeout(env, timeout)
     if type(env) is SyncVectorEnv and _has_own_rows(env, SyncVectorEnv) and not padding:
         source = SyncRows(env, observations, actions, copy=copy)

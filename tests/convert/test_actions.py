@@ -54,6 +54,28 @@ def test_rows_of_a_batch_equal_those_of_gymnasium(space: spaces.Space[Any], n: i
     same(action_rows(space, expected, n), expected)
 
 
+UNBATCHED = [
+    spaces.Text(3),
+    spaces.Sequence(DISCRETE),
+    spaces.Sequence(BOX, stack=True),
+    spaces.OneOf([DISCRETE, DISCRETE]),
+    spaces.OneOf([DISCRETE, BOX]),
+    spaces.Graph(BOX, DISCRETE),
+]
+
+
+@given(space=any_space() | st.sampled_from(UNBATCHED), n=st.integers(1, 3), seed=st.integers(0, 99))
+def test_actions_for_a_vec_env_are_those_that_gymnasium_gives_each_row(
+    space: spaces.Space[Any], n: int, seed: int
+) -> None:
+    batched_space = batch_space(space, n)
+    batched_space.seed(seed)
+    batch = batched_space.sample()
+    expected = list(iterate(batched_space, batch))
+    for given_as in (batch, expected):
+        same(list(action_batch(space, given_as, n)), expected)
+
+
 @pytest.mark.parametrize(
     ("space", "actions", "message"),
     [

@@ -14,8 +14,6 @@ from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
 from sb3compat.errors import ConversionError
 
 BOX = spaces.Box(-1, 9, (2,), np.float32)
-BOXES = Observations(BOX, 2)
-PARTS = Observations(spaces.Dict({"goal": BOX, "seen": BOX}), 2)
 
 
 def warned(watch: RepeatWatch, observations: Observations, finals: list[Any]) -> list[int]:
@@ -60,24 +58,23 @@ def test_ending_that_differs_clears_small_integers_only(dtype: Any, expected: li
 def test_last_observation_in_the_memory_of_the_first_one_is_refused() -> None:
     array = np.zeros(2, np.float32)
     with pytest.raises(ConversionError, match=r"row 1 to return a new observation.*Return copies"):
-        refuse_same_memory(BOXES, 1, array, array)
+        refuse_same_memory(1, array, array)
     with pytest.raises(ConversionError, match="the same array"):
-        refuse_same_memory(BOXES, 1, array, array[:])  # a view
+        refuse_same_memory(1, array, array[:])  # a view
     parts = {"goal": array, "seen": np.ones(2, np.float32)}
     with pytest.raises(ConversionError, match="the same array"):
-        refuse_same_memory(PARTS, 1, parts, dict(parts))
+        refuse_same_memory(1, parts, dict(parts))
 
 
 def test_last_observation_that_shares_one_array_of_several_is_allowed() -> None:
     goal = np.zeros(2, np.float32)
     first, final = ({"goal": goal, "seen": np.ones(2, np.float32)} for _ in range(2))
-    refuse_same_memory(PARTS, 0, first, final)
-    refuse_same_memory(BOXES, 0, goal, goal.copy())
+    refuse_same_memory(0, first, final)
+    refuse_same_memory(0, goal, goal.copy())
 
 
 def test_the_very_dict_without_arrays_is_refused() -> None:
-    numbers = Observations(spaces.Dict({"a": spaces.Discrete(3)}), 1)
     same_dict = {"a": 1}
-    refuse_same_memory(numbers, 0, same_dict, dict(same_dict))
+    refuse_same_memory(0, same_dict, dict(same_dict))
     with pytest.raises(ConversionError, match="the same array"):
-        refuse_same_memory(numbers, 0, same_dict, same_dict)
+        refuse_same_memory(0, same_dict, same_dict)

@@ -93,6 +93,22 @@ def test_direct_call_is_noticed_where_it_leaves_a_mark(case: Any, method: str) -
             adapted.step(ACTIONS)
 
 
+@pytest.mark.parametrize("case", ["sync", "sync in the same step", "wrapped sync"], indirect=True)
+@pytest.mark.parametrize("row", [0, 1])
+def test_direct_call_is_noticed_after_a_first_step_without_a_reset(case: Any, row: int) -> None:
+    env, adapt, _ = case
+    for options in (None, {"reset_mask": np.arange(2) == row}):
+        env.reset()
+        adapted = adapt(env)
+        adapted.step(ACTIONS)
+        if options is None:
+            env.step(ACTIONS)
+        else:
+            env.reset(options=options)
+        with pytest.raises(CallOrderError, match=r"Expected reset\(\).*someone has stepped or"):
+            adapted.step(ACTIONS)
+
+
 def test_masked_reset_after_a_direct_step_is_refused() -> None:
     env = dummy(fns())
     envs = sb3compat.to_gymnasium(env)

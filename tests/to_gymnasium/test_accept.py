@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
@@ -59,6 +59,13 @@ REFUSED: dict[type[Exception], list[Case]] = {
             {"autoreset_mode": "NEXT_STEP"},
             "'SameStep' or 'Disabled'",
         ),
+        (lambda: SyncVectorEnv(fns()), {"autoreset_mode": "SAME_STEP"}, "pass to_sb3(env) instead"),
+        (
+            lambda: sb3compat.to_gymnasium(dummy(fns())),
+            {"autoreset_mode": AutoresetMode.NEXT_STEP},
+            "or autoreset_mode=AutoresetMode.SAME_STEP, as",
+        ),
+        (lambda: SyncVectorEnv(fns()), {"autoreset_mode": "Sometimes"}, "'Sometimes' (str)"),
     ],
     sb3compat.ConversionError: [
         (
@@ -71,6 +78,8 @@ REFUSED: dict[type[Exception], list[Case]] = {
             {"autoreset_mode": AutoresetMode.DISABLED, "require_final_obs": False},
             "autoreset_mode='SameStep'",
         ),
+        (lambda: SyncVectorEnv(fns()), {"missing_truncation": "terminated"}, "Leave it out"),
+        (lambda: SyncVectorEnv(fns()), {"require_final_obs": False}, "no require_final_obs"),
     ],
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+from threading import Lock
 from typing import Any
 
 import gymnasium as gym
@@ -32,6 +33,8 @@ def test_vector_env_is_returned_as_it_is() -> None:
     assert sb3compat.to_gymnasium(env) is env
     ours = adapted()
     assert sb3compat.to_gymnasium(ours) is ours
+    assert sb3compat.to_gymnasium(env, autoreset_mode="NextStep") is env
+    assert sb3compat.to_gymnasium(ours, autoreset_mode=ours.autoreset_mode) is ours
 
 
 def test_base_class_is_gymnasiums_for_those_who_look_at_it() -> None:
@@ -74,6 +77,15 @@ def test_frames_do_not_change_later() -> None:
         assert (first + 1).tolist() == second.tolist()
 
 
+def test_frame_that_cannot_be_copied_is_returned_as_it_is() -> None:
+    lock = Lock()
+    holding = ScriptedEnv(script())
+    holding.render = lambda: lock  # type: ignore[method-assign]
+    envs = sb3compat.to_gymnasium(dummy([lambda: holding]))
+    envs.reset()
+    assert envs.render() == (lock,)
+
+
 def test_closed_environment_refuses_every_call(envs: Any) -> None:
     envs.reset()
     envs.close()
@@ -107,7 +119,7 @@ def test_environment_with_workers_cannot_be_copied(
     env.reset()
     shallow = [] if name == "async" else [copy.copy]  # there, the copy shares the environment
     for duplicate in (copy.deepcopy, pickle.dumps, *shallow):
-        with pytest.raises(TypeError, match="worker processes to copy or pickle"):
+        with pytest.raises(TypeError, match="without worker processes, to copy or pickle"):
             duplicate(env)
     gc.collect()
     assert len(env.step(np.zeros(2, int))[0]) == 2
@@ -115,10 +127,10 @@ def test_environment_with_workers_cannot_be_copied(
     assert capfd.readouterr().err == ""
 
 
-def test_vec_normalize_cannot_be_copied() -> None:
-    """Its copy has no environment."""
-    for wrap in (VecNormalize, lambda env: VecMonitor(VecNormalize(env))):
+def test_wrapper_of_sb3_cannot_be_copied() -> None:
+    """The copy of a `VecNormalize` has no environment; the others have what cannot be pickled."""
+    for wrap in (VecNormalize, VecMonitor, lambda env: VecMonitor(VecNormalize(env))):
         env = sb3compat.to_gymnasium(wrap(dummy(fns())))
         for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="without a VecNormalize"):
+            with pytest.raises(TypeError, match="without SB3's wrappers"):
                 duplicate(env)

@@ -99,6 +99,24 @@ def test_wrapper_with_a_space_of_its_own_may_unite_rows() -> None:
     assert envs.reset()[0] in envs.observation_space
 
 
+class Own(vec_env.DummyVecEnv):  # type: ignore[misc]
+    """Declares another space than its rows have."""
+
+    def __init__(self, rows: Any, **declared: Any) -> None:
+        super().__init__(rows)
+        vars(self).update(declared)
+
+
+@pytest.mark.parametrize("space", ["observation_space", "action_space"])
+@pytest.mark.parametrize("wrap", [lambda env: env, vec_env.VecMonitor], ids=["bare", "wrapped"])
+def test_subclass_may_have_a_space_of_its_own(wrap: Any, space: str) -> None:
+    rows = [MakeEnv(script(), 0), MakeEnv(script(**{space: OTHER}), 1)]
+    envs = sb3compat.to_gymnasium(wrap(Own(rows, **{space: gym.spaces.Discrete(7)})))
+    assert getattr(envs, f"single_{space}") == gym.spaces.Discrete(7)
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match="in row 1"):
+        sb3compat.to_gymnasium(wrap(Own(rows)))
+
+
 def parallel(envs: Any) -> Any:
     return sb3compat.ParallelVecEnv(envs, workers=2, start_method="fork")
 

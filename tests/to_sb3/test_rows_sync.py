@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.to_sb3.driving import Gives, mode_of, step
@@ -68,14 +68,19 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
         assert [single.mark for single in either.envs] == [3, 3]
 
 
-@pytest.mark.parametrize("info", [{"sim": Lock()}, None], ids=["lock", "none"])
-def test_what_dummy_vec_env_keeps_of_a_reset_is_kept(info: Any) -> None:
+@pytest.mark.parametrize(
+    ("info", "wraps"), [({"sim": Lock()}, [Identity]), ({"sim": Lock()}, []), (None, [])]
+)
+def test_what_dummy_vec_env_keeps_of_a_reset_is_kept(info: Any, wraps: Any) -> None:
     class Tells(ScriptedEnv):
         def reset(self, **kwargs: Any) -> Any:
             return super().reset(**kwargs)[0], info
 
     functions = [lambda: Tells(script(lengths=(2,)))] * 2
-    for env in (dummy(functions), sb3compat.to_sb3(SyncVectorEnv(functions))):
+    source = SyncVectorEnv(functions)
+    for wrap in wraps:
+        source = wrap(source)
+    for env in (dummy(functions), sb3compat.to_sb3(source)):
         env.reset()
         for _ in range(3):
             step(env)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import FlattenObservation
 
 import sb3compat
 from sb3compat._to_sb3.modes import ResetWithin
@@ -33,6 +35,19 @@ def test_timeout_without_effect_is_refused() -> None:
 def test_padding_that_is_not_needed_is_refused(make: Any) -> None:
     with pytest.raises(ValueError, match="can be presented exactly"):
         sb3compat.to_sb3(make(), padding=True)
+
+
+@pytest.mark.parametrize("starts", [(0, 0), (1, 3)], ids=["nested", "other starts"])
+def test_spaces_of_rows_inside_a_wrapper_with_a_space_of_its_own_are_free(starts: Any) -> None:
+    """Gymnasium flattens spaces that SB3 cannot batch, and spaces that differ by row."""
+    parts = [spaces.Discrete(3, start=start) for start in starts]
+    nested = [spaces.Dict({"a": spaces.Dict({"b": part})}) for part in parts]
+    given: Any = parts if any(starts) else nested
+    rows = [MakeEnv(script(observation_space=space), i) for i, space in enumerate(given)]
+    env = SyncVectorEnv(rows, observation_mode="different")
+    assert sb3compat.to_sb3(FlattenObservation(env)).observation_space.shape == (3,)
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match=r"wrapper on the sub-env|Flatten it"):
+        sb3compat.to_sb3(env)
 
 
 def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:

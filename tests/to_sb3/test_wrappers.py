@@ -6,19 +6,21 @@ of its sub-environments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers import vector
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorWrapper
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.wrappers import TransformObservation, vector
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import GYMNASIUM, Identity, MakeEnv
+from tests.envs import GYMNASIUM, Identity, MakeEnv, fns
 from tests.lockstep import Build, Operation, lockstep, same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
@@ -235,3 +237,77 @@ def test_converter_is_known_by_a_class_of_gymnasium_above_it() -> None:
         sb3compat.to_sb3(derived(made("sync", rows(1))))
     elsewhere: Any = type("NumpyToTorch", (Identity,), {})
     sb3compat.to_sb3(elsewhere(made("sync", rows(1)))).reset()
+
+
+BOX = spaces.Box(-1, 1, (2,), np.float32)
+MASK = spaces.MultiBinary(3)
+BOTH = spaces.Dict({"obs": BOX, "more": BOX})
+# The space of a sub-environment, the one that a wrapper presents, and what it makes of a value.
+RESHAPED: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
+    "array to dict": (
+        BOX,
+        spaces.Dict({"obs": BOX, "mask": MASK}),
+        lambda obs: {"obs": obs, "mask": np.ones(3, np.int8)},
+    ),
+    "dict to array": (BOTH, BOX, lambda obs: obs["obs"]),
+    "one more key": (
+        BOTH,
+        spaces.Dict({**BOTH.spaces, "mask": MASK}),
+        lambda obs: {**obs, "mask": np.ones(3, np.int8)},
+    ),
+    "dict to tuple": (BOTH, spaces.Tuple([BOX, BOX]), lambda obs: (obs["more"], obs["obs"])),
+}
+
+
+class Reshaped(VectorWrapper):
+    """Gives observations another structure, those in the infos as well."""
+
+    def __init__(self, env: Any, space: Any, change: Callable[[Any], Any]) -> None:
+        super().__init__(env)
+        self.single_observation_space = space
+        self.observation_space = batch_space(space, env.num_envs)
+        self._change = change
+
+    def _batch(self, batch: Any) -> Any:
+        observations = [self._change(obs) for obs in iterate(self.env.observation_space, batch)]
+        out = create_empty_array(self.single_observation_space, self.num_envs)
+        return concatenate(self.single_observation_space, observations, out)
+
+    def reset(self, **kwargs: Any) -> Any:
+        batch, infos = self.env.reset(**kwargs)
+        return self._batch(batch), infos
+
+    def step(self, actions: Any) -> Any:
+        batch, *rest, infos = self.env.step(actions)
+        if "final_obs" in infos:
+            finals = [None if obs is None else self._change(obs) for obs in infos["final_obs"]]
+            infos = {**infos, "final_obs": np.array([*finals, None], dtype=object)[:-1]}
+        return self._batch(batch), *rest, infos
+
+
+@mode_of
+@pytest.mark.parametrize("name", RESHAPED)
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_wrapper_may_change_the_structure_of_observations(
+    kind: str, name: str, mode: AutoresetMode
+) -> None:
+    space, presented, change = RESHAPED[name]
+
+    def wrap(env: AnyEnv) -> AnyEnv:
+        return TransformObservation(env, change, presented)
+
+    def stack(fns: list[MakeEnv]) -> AnyEnv:
+        return Reshaped(made(kind, fns, mode), presented, change)
+
+    lockstep(scripted(space), 3, stack, STEPS, wrap=wrap)
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_overwritten_last_observation_is_refused_in_another_structure(name: str) -> None:
+    space, presented, change = RESHAPED[name]
+    env = made("sync", fns(observation_space=space, reuse=True), SAME_STEP)
+    ours = sb3compat.to_sb3(Reshaped(env, presented, change))
+    ours.reset()
+    with pytest.raises(sb3compat.ConversionError, match="of the episode is overwritten"):  # noqa: PT012
+        for _ in range(9):
+            ours.step(np.zeros(2, np.int64))
