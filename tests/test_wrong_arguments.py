@@ -77,7 +77,7 @@ TO_SB3 = {
 }
 TO_GYMNASIUM = {
     "vec_env": (None, 3, STRANGE, ONE(), [ONE()], sb3compat.ParallelVecEnv),
-    "autoreset_mode": (*MODE, None),
+    "autoreset_mode": MODE,
     "missing_truncation": ("truncated", True, STRANGE),
     "require_final_obs": FLAG,
 }
@@ -105,7 +105,7 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
     "to_sb3": TO_SB3,
     "VecEnvAdapter": TO_SB3,
     "to_gymnasium": TO_GYMNASIUM,
-    "VectorEnvAdapter": TO_GYMNASIUM,
+    "VectorEnvAdapter": {**TO_GYMNASIUM, "autoreset_mode": (*MODE, None)},
     "ParallelVecEnv": {
         "env_fns": FUNCTIONS,
         "workers": COUNT,

@@ -304,7 +304,7 @@ def test_wrong_arguments_are_refused(
 
 def test_error_of_a_wrapper_itself_stays_as_it_is() -> None:
     def wrapped(env: Any) -> Any:
-        return gym.wrappers.TimeLimit(env)
+        return gym.wrappers.TimeLimit(env)  # type: ignore[call-arg]
 
     with pytest.raises(TypeError, match=r"^TimeLimit\.__init__\(\) missing 1 required"):
         sb3compat.make_vec_env("CartPole-v1", wrapper_class=wrapped)

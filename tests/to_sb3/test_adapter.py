@@ -92,7 +92,7 @@ def test_environment_with_workers_cannot_be_copied(
     env = sb3compat.to_sb3(wrap(AsyncVectorEnv(fns())))
     env.reset()
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps):
-        with pytest.raises(TypeError, match="worker processes to copy or pickle, got <VecEnvAda"):
+        with pytest.raises(TypeError, match="worker processes, to copy or pickle, got <VecEnvAda"):
             duplicate(env)
     gc.collect()
     assert len(step(env)[0]) == 2
