@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -32,16 +33,34 @@ def to_numpy(value: object) -> Array:
     """`value` as a NumPy array, moved as one piece; NumPy arrays are returned as they are.
 
     Torch and JAX arrays may share their memory with the result where they live on the CPU, so
-    the caller has to copy the result before it returns it to the user.
+    the caller has to copy the result before it returns it to the user. NumPy has no bfloat16;
+    float32 holds each of its values exactly.
+
+    Raises:
+        ConversionError: If NumPy cannot hold it, such as a typed PRNG key of JAX.
     """
     if isinstance(value, np.ndarray):
         return value
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         tensor = value.detach().cpu()
-        # NumPy has no bfloat16; float32 holds each of its values exactly.
         return np.asarray(tensor.float() if tensor.dtype == torch.bfloat16 else tensor)
-    return np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except TypeError as error:
+        raise ConversionError(
+            f"Expected arrays that NumPy can hold, got {shown(value)} ({type(value).__name__}): "
+            f"{error}. Leave it out of what the environment returns."
+        ) from error
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def leaves_of(value: object) -> list[Any]:
+    """What is in a value that is a dict or tuple, at any depth; else the value alone."""
+    if not isinstance(value, Mapping | tuple):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value
+    return [leaf for part in parts for leaf in leaves_of(part)]
 
 
 def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:

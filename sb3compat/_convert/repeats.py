@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
+from sb3compat._convert.arrays import leaves_of
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import Array, Observation
 from sb3compat.errors import ConversionError, warn
@@ -16,7 +15,9 @@ def refuse_same_memory(row: int, first: Observation, final: Observation) -> None
 
     A vector wrapper may have changed the structure of the last one.
     """
-    finals, firsts = _arrays(final), _arrays(first)
+    finals, firsts = (
+        [a for a in leaves_of(obs) if isinstance(a, np.ndarray)] for obs in (final, first)
+    )
     # One array among several may be the same by design: a goal that never changes.
     shared = _all_shared(finals, firsts) or _all_shared(firsts, finals)
     if shared or (final is first and isinstance(final, dict | list)):
@@ -25,13 +26,6 @@ def refuse_same_memory(row: int, first: Observation, final: Observation) -> None
             "got the same array (or dict, or list) that its last step returned: the last "
             f"observation of the episode is overwritten. {_RETURN_COPIES}"
         )
-
-
-def _arrays(obs: Observation) -> list[Array]:
-    if isinstance(obs, np.ndarray):
-        return [obs]
-    parts = obs.values() if isinstance(obs, Mapping) else obs if isinstance(obs, tuple) else ()
-    return [array for part in parts for array in _arrays(part)]
 
 
 def _all_shared(arrays: list[Array], others: list[Array]) -> bool:

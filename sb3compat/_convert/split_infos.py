@@ -297,7 +297,7 @@ def _column(value: object, num_envs: int, rows: Rows | None) -> list[Any]:
     if type(value) is np.ndarray and value.shape == (num_envs,) and value.dtype in _PYTHON_DTYPES:
         numbers: list[Any] = (value if rows is None else value[rows]).tolist()
         return numbers
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         try:
             return list(split_infos(value, num_envs, rows))
         except RecursionError as error:

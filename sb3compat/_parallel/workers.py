@@ -25,7 +25,7 @@ from sb3compat._parallel.messages import Described, Failure, dumps_command, dump
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.starting import Starting
-from sb3compat.errors import ClosedError, WorkerError, WorkerTimeoutError
+from sb3compat.errors import ClosedError, WorkerError, WorkerTimeoutError, warn
 
 # How long workers with an outstanding answer may take to end.
 _CLOSE_SECONDS = 5.0
@@ -279,7 +279,14 @@ class Workers(ABC):
         for worker in {*exchange.owed, *self.lost}:
             self._discard(worker)
         self._send(dict.fromkeys(self._alive(), dumps_command("close")))
-        self._receive(self._timeout)
+        late = self._receive(self._timeout)
+        if late:
+            warn(
+                f"The environments of {self._named(late)} have not closed within "
+                f"timeout={self._timeout} seconds. Their workers are ended, so that what close() "
+                "writes, such as a video, may be lost. Give them "
+                "more time by timeout=."
+            )
         return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
 
     def _hand_over(self, workers: Sequence[int]) -> dict[int, bool]:
@@ -370,12 +377,14 @@ class Workers(ABC):
             del dead[worker]
 
     def _late(self, workers: Sequence[int]) -> WorkerTimeoutError:
-        rows = ", ".join(named(self._rows[worker]) for worker in workers if self._rows)
         return WorkerTimeoutError(
-            f"The workers of {rows} have not answered within "
+            f"The workers of {self._named(workers)} have not answered within "
             f"timeout={self._timeout} seconds. Close this environment, which ends the workers; or "
             "call reset(), which waits for up to timeout seconds again."
         )
+
+    def _named(self, workers: Sequence[int]) -> str:
+        return ", ".join(named(self._rows[worker]) for worker in workers if self._rows)
 
     def _functions(self, worker: int) -> str:
         return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"

@@ -332,7 +332,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             raise CallOrderError(
                 f"Expected reset() before {call}, as the last step or reset raised an exception or "
                 "was interrupted. Its results are lost, and an episode may have ended. Call "
-                "env.reset()."
+                "env.reset(). A model that goes on to learn keeps the last observations: call "
+                "model.set_env(model.get_env()) instead."
             )
 
     def _check_open(self) -> None:

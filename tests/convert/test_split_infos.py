@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,12 @@ def test_split_rows_share_nothing() -> None:
 def test_keys_under_without_are_left_out() -> None:
     infos = {"a": TWO, "_a": np.ones(2, np.bool_), "_k": np.ones(2, np.bool_), "b": TWO}
     same(split_infos(infos, 2, without=("a", "k")), [{"b": 0}, {"b": 1}])
+
+
+def test_any_mapping_is_split_as_a_dict_is() -> None:
+    nested = {"a": TWO, "_a": np.array([True, False]), "deeper": {"b": TWO}}
+    frozen = MappingProxyType({**nested, "deeper": MappingProxyType(nested["deeper"])})
+    same(split_infos({"state": frozen}, 2), split_infos({"state": nested}, 2))
 
 
 def test_torch_arrays_become_numpy_values() -> None:

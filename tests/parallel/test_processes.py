@@ -35,5 +35,7 @@ def test_hanging_close_is_ended_after_the_timeout(monkeypatch: pytest.MonkeyPatc
             threading.Event().wait()
 
     monkeypatch.setattr(processes, "_END_SECONDS", 0.1)
-    forked([lambda: Hanging(0)], timeout=0.2).close()
+    env = forked([lambda: Hanging(0)], timeout=0.2)
+    with pytest.warns(UserWarning, match=r"environments of row 0 have not closed within timeout=0"):
+        env.close()
     assert not children()

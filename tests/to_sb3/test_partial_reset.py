@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import vector
 
 import sb3compat
 from sb3compat._convert.arguments import seed_within
@@ -15,7 +16,7 @@ from sb3compat._to_sb3 import partial_reset
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
-from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, step
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, step
 
 
 def test_function_of_the_nearest_class_is_used() -> None:
@@ -192,3 +193,45 @@ def test_a_vec_env_has_no_masked_reset() -> None:
     with pytest.raises(sb3compat.UnsupportedEnvError, match="pass the VectorEnv inside it"):
         sb3compat.reset_with_mask(env, np.array([True, False]))
     env.close()
+
+
+class IgnoresMasks(UnknownEnv):
+    """Resets all rows, whatever options it gets that it does not know."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.reset_rows(np.ones(self.num_envs, np.bool_), seed, {})
+
+
+class Noisy(UnknownEnv):
+    """Returns other numbers for the same state each time."""
+
+    def reset_rows(self, mask: Any, seed: Any, options: Any) -> Any:
+        observations, infos = super().reset_rows(mask, seed, options)
+        return observations + np.float32(self._resets_seen()), infos
+
+    def _resets_seen(self) -> int:
+        self._turn += 1
+        return self._turn
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda env: env, vector.RecordEpisodeStatistics, Identity], ids=str
+)
+@pytest.mark.parametrize("cls", [IgnoresMasks, Noisy])
+def test_disabled_environment_that_changes_other_rows_at_a_reset_is_refused(
+    cls: Any, wrap: Any
+) -> None:
+    env = sb3compat.to_sb3(wrap(cls(fns(3, lengths=(2, 3, 5)), DISABLED)))
+    env.reset()
+    with pytest.raises(sb3compat.PartialResetError, match="If it ignores the mask, register"):  # noqa: PT012
+        for _ in range(4):
+            step(env)
+
+
+def test_registered_function_may_return_anything_for_other_rows() -> None:
+    class Vouched(Noisy): ...
+
+    sb3compat.register_partial_reset(Vouched, sb3compat.reset_with_mask)
+    env = sb3compat.to_sb3(Vouched(fns(3, lengths=(2, 3, 5)), DISABLED))
+    env.reset()
+    assert any(step(env)[2].any() for _ in range(5))
