@@ -109,7 +109,7 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     return {**final, "final_info": dict(final_info), **reset_info}
 
 
-def contains_itself(info: Info) -> ConversionError:
+def contains_itself(info: Mapping[Any, Any]) -> ConversionError:
     """The error to raise where a dict among infos contains itself, so that it has no batch."""
     return ConversionError(
         "Expected infos whose dicts do not contain themselves, got one with the keys "
