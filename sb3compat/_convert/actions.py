@@ -91,7 +91,7 @@ class Actions(BatchLayout):
             array = np.asarray(to_numpy(value))
         except ValueError as error:  # ragged lists
             raise ValueError(
-                f"Expected {name} of one shape in all rows, got {error}. {_UNSTEPPED}"
+                f"Expected {name} of one shape in all rows: {error}. {_UNSTEPPED}"
             ) from error
         if array.shape != expected:
             raise ValueError(
@@ -157,7 +157,7 @@ def _transposed(columns: Sequence[Iterable[Any]], num_envs: int) -> list[tuple[A
 
 
 def action_batch(space: Space, actions: Action, num_envs: int) -> Action:
-    """Actions as a `VecEnv` takes them: an array if a single one is; else a list.
+    """Actions as a `VecEnv` takes them: an array, or a list where single actions are no arrays.
 
     Args and errors as for `action_rows`.
     """
@@ -171,7 +171,7 @@ def action_batch(space: Space, actions: Action, num_envs: int) -> Action:
         array = np.asarray(to_numpy(actions))
     except ValueError as error:  # ragged
         raise ActionsError(
-            f"Expected actions of one shape in all rows, got {error}. {_UNSTEPPED}"
+            f"Expected actions of one shape in all rows: {error}. {_UNSTEPPED}"
         ) from error
     if not array.shape:  # made of something that has a length and no order, such as a set
         raise _wrong_number(actions, num_envs)

@@ -55,12 +55,17 @@ def to_numpy(value: object) -> Array:
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def leaves_of(value: object) -> list[Any]:
-    """What is in a value that is a dict or tuple, at any depth; else the value alone."""
+def leaves_of(value: object, at: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
+    """The parts of a dict or tuple that are none themselves, each under its keys, at any depth.
+
+    Args:
+        value: The dict or tuple; any other value is its own only part.
+        at: The keys that lead to the value.
+    """
     if not isinstance(value, Mapping | tuple):
-        return [value]
-    parts = value.values() if isinstance(value, Mapping) else value
-    return [leaf for part in parts for leaf in leaves_of(part)]
+        return {at: value}
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+    return {key: leaf for k, part in parts for key, leaf in leaves_of(part, (*at, k)).items()}
 
 
 def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:

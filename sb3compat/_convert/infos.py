@@ -60,7 +60,7 @@ _SCALARS = frozenset(
 
 
 def own_value(value: Any) -> Any:
-    """A copy of a value of an info; the value itself where it cannot be copied."""
+    """A copy of a value, such as one of an info; the value itself if it cannot be copied."""
     try:
         return own_info(value) if type(value) is dict else copy_value(value)
     except Exception:

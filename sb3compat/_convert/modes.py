@@ -40,7 +40,8 @@ def declared_mode(env: AnyVectorEnv) -> object:
     """
     base: Any = env.unwrapped
     own: object = getattr(base, "autoreset_mode", None)
-    return (base.metadata or {}).get("autoreset_mode") if own is None else own
+    metadata = getattr(base, "metadata", None) or {}  # the innermost object may be a simulator
+    return metadata.get("autoreset_mode") if own is None else own
 
 
 def names_mode(value: object, mode: AutoresetMode) -> bool:

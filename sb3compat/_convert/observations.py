@@ -95,7 +95,7 @@ class Observations(BatchLayout):
                 wrapper transforms observations and not those in the infos.
         """
         advice = (
-            f" A wrapper that transforms observations has to transform the {key!r} of infos as "
+            f" A wrapper that transforms observations has to transform {key!r} in the infos as "
             "well."
         )
         shapes = self._parts(obs, np.shape, what, advice)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sb3compat._convert.arrays import leaves_of
@@ -13,13 +15,19 @@ from sb3compat.errors import ConversionError, warn
 def refuse_same_memory(row: int, first: Observation, final: Observation) -> None:
     """Refuse a last observation that shares its memory with the observation of the reset.
 
-    A vector wrapper may have changed the structure of the last one.
+    A vector wrapper may have given the last one another structure. The parts that both have are
+    then compared; if there are none, each part with all of the other.
     """
     finals, firsts = (
-        [a for a in leaves_of(obs) if isinstance(a, np.ndarray)] for obs in (final, first)
+        {at: leaf for at, leaf in leaves_of(obs).items() if isinstance(leaf, np.ndarray)}
+        for obs in (final, first)
     )
+    common = finals.keys() & firsts.keys()
     # One array among several may be the same by design: a goal that never changes.
-    shared = _all_shared(finals, firsts) or _all_shared(firsts, finals)
+    if common:
+        shared = all(np.shares_memory(finals[at], firsts[at]) for at in common)
+    else:
+        shared = _all_shared(finals, firsts) or _all_shared(firsts, finals)
     if shared or (final is first and isinstance(final, dict | list)):
         raise ConversionError(
             f"Expected the sub-environment of row {row} to return a new observation from reset, "
@@ -28,9 +36,10 @@ def refuse_same_memory(row: int, first: Observation, final: Observation) -> None
         )
 
 
-def _all_shared(arrays: list[Array], others: list[Array]) -> bool:
+def _all_shared(arrays: dict[Any, Array], others: dict[Any, Array]) -> bool:
     return bool(arrays) and all(
-        any(np.shares_memory(array, other) for other in others) for array in arrays
+        any(np.shares_memory(array, other) for other in others.values())
+        for array in arrays.values()
     )
 
 

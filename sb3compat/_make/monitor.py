@@ -326,11 +326,11 @@ class MonitoredEnv:
 
 
 def _called(name: str, make: Callable[..., SingleEnv], kwargs: Kwargs, *args: Any) -> SingleEnv:
-    """Call it; where it does not take these arguments, the error names them."""
+    """What `make` returns; if it does not take these arguments, the error names `name`."""
     try:
         return make(*args, **kwargs)
     except TypeError as error:
-        # With a frame of its own, it has begun.
+        # If the traceback has a frame of `make`, `make` has begun, and the error is its own.
         if error.__traceback__ is None or error.__traceback__.tb_next is not None:
             raise
         called = getattr(make, "__qualname__", make)

@@ -31,6 +31,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "adapter": is_own_vec_env,
 }
 
+# Pickling makes other objects of equal numbers.
+_NUMBERS = (int, float, complex)
+
 
 class Driver:
     """Makes sure that only one adapter steps an environment.
@@ -89,7 +92,7 @@ class Driver:
         if self._token is None:
             return None
         if getattr(self._base, NAME, None) is not self._token:
-            return "another adapter has reset"
+            return "another adapter has reset or stepped"
         for now, before in zip(self._look(), self._seen, strict=True):
             if now is not before:
                 return "someone has stepped or reset"
@@ -100,6 +103,7 @@ class Driver:
         if self._kind == "DummyVecEnv":
             return private(base, "buf_infos")[0], base.reset_infos[0]
         if self._kind == "SyncVectorEnv":
-            # A masked reset replaces some observations only.
-            return (autoreset_flags(base), *held_observations(base))
+            # A masked reset leaves the flags and replaces observations.
+            held = held_observations(base)
+            return (autoreset_flags(base), *(None if type(o) in _NUMBERS else o for o in held))
         return () if self._kind is None else (base.reset_infos,)

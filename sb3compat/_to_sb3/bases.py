@@ -16,11 +16,10 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import concatenate, iterate
 
-from sb3compat._convert.arrays import leaves_of, to_numpy
+from sb3compat._convert.arrays import to_numpy
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
-    Array,
     Flags,
     HoldsVecEnv,
     Info,
@@ -33,6 +32,7 @@ from sb3compat._convert.types import (
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._rows.subenvs import AsyncCommands
 from sb3compat._to_sb3.partial_reset import (
+    MaskPromise,
     PartialReset,
     ending_watch,
     partial_reset_of,
@@ -41,7 +41,7 @@ from sb3compat._to_sb3.partial_reset import (
 from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import ConversionError, PartialResetError, WorkerError
+from sb3compat.errors import ConversionError, WorkerError
 
 
 class Base:
@@ -82,11 +82,8 @@ class Base:
         self.resets_rows = known is not None and changed(env, known, *self.reset_methods) is None
         self.flags: tuple[Any, Any] | None = None
         self.mode, self.partial_reset = mode, partial_reset
-        # That it takes masks is only what DISABLED mode promises, if nobody has registered how some
-        # of its rows are reset. The observations of the last step, if an episode has ended in it.
-        self._promises_masks = partial_reset is not None and not self.resets_rows
-        self._promises_masks &= mode is not None and partial_reset_of(env) is None
-        self._ended_with: list[Array] = []
+        promised = partial_reset is reset_with_mask and not self.resets_rows
+        self._promise = MaskPromise(env) if promised and partial_reset_of(env) is None else None
         self._watch = None if mode is None else ending_watch(env, mode)
         # Where endings are watched, the infos of resets are as well.
         restart_rows = getattr(partial_reset, "restart_rows", None)
@@ -131,10 +128,8 @@ class Base:
         if self._watch is not None:
             self._watch.step(*result[2:])
         self.flags = result[2], result[3]
-        if self._promises_masks:
-            ends = any(to_numpy(flags).any() for flags in self.flags)
-            leaves = leaves_of(result[0]) if ends else []
-            self._ended_with = [to_numpy(leaf).copy() for leaf in leaves]
+        if self._promise is not None:
+            self._promise.step(result[0], *self.flags)
         return result
 
     def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
@@ -169,30 +164,11 @@ class Base:
         restart = getattr(function, "restart", None)
         if restart is None or flags is None:
             result = self._noted(self.call(function, self.env, mask))
-            self._check_promise(result[0], mask)
+            if self._promise is not None:
+                self._promise.check(result[0], mask)
             return result
         ended = np.logical_or(*map(to_numpy, flags))
         return self._noted(self.call(restart, self.env, mask, ended))
-
-    def _check_promise(self, obs: Any, mask: Flags) -> None:
-        """Refuse an environment that ignores the mask, as one that does not know the option does.
-
-        Raises:
-            PartialResetError: If the observations of other rows have changed.
-        """
-        pairs = zip(self._ended_with, map(to_numpy, leaves_of(obs)), strict=False)
-        batches = [pair for pair in pairs if all(x.shape[:1] == mask.shape for x in pair)]
-        if all(np.array_equal(a[~mask], b[~mask], a.dtype.kind in "fc") for a, b in batches):
-            return
-        raise PartialResetError(
-            f"Expected reset(options={{'reset_mask': mask}}) of {self.env}, which is in DISABLED "
-            f"mode, to leave the observations of all rows but {np.flatnonzero(mask).tolist()} as "
-            "they were, but it has changed them. If it ignores the mask, register a function that "
-            "resets some of its rows: sb3compat.register_partial_reset("
-            f"{type(self.env).__name__}, function). If it takes the mask, and returns other "
-            "observations of the same state each time, pass sb3compat.reset_with_mask as that "
-            "function."
-        )
 
     def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, each with arguments of its own, and leave the others as they are.

@@ -332,8 +332,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             raise CallOrderError(
                 f"Expected reset() before {call}, as the last step or reset raised an exception or "
                 "was interrupted. Its results are lost, and an episode may have ended. Call "
-                "env.reset(). A model that goes on to learn keeps the last observations: call "
-                "model.set_env(model.get_env()) instead."
+                "env.reset(). If a model goes on to learn, call model.set_env(model.get_env()) "
+                "instead, as SB3 keeps the last observations."
             )
 
     def _check_open(self) -> None:

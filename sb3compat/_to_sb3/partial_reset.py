@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
+import numpy as np
 from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
@@ -21,8 +22,10 @@ from gymnasium.vector import (
     VectorWrapper,
 )
 
+from sb3compat._convert.arrays import leaves_of, to_numpy
 from sb3compat._convert.types import (
     AnyVectorEnv,
+    Array,
     Flags,
     HoldsVecEnv,
     Options,
@@ -30,7 +33,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
 )
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import UnsupportedEnvError, shown
+from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
 
 class PartialReset(Protocol):
@@ -75,6 +78,59 @@ class EndingWatch(Protocol):
 
     def step(self, terminations: Flags, truncations: Flags, infos: VectorInfos) -> None:
         """Refuse the endings of a step, or take note of its infos."""
+
+
+class MaskPromise:
+    """Looks whether the reset of an environment takes `options["reset_mask"]`.
+
+    DISABLED mode promises that, but many environments ignore options that they do not know: they
+    would reset all rows.
+
+    Args:
+        env: The environment, for which no partial reset is registered.
+    """
+
+    def __init__(self, env: AnyVectorEnv) -> None:
+        self._env = env
+        # The observations of the last step, if an episode has ended in it; of the same arrays, the
+        # reset may write into them.
+        self._before: dict[tuple[Any, ...], Array] = {}
+
+    def step(self, obs: Any, terminations: Any, truncations: Any) -> None:
+        """Keep the observations of a step in which an episode ends."""
+        ends = to_numpy(terminations).any() or to_numpy(truncations).any()
+        leaves = leaves_of(obs).items() if ends else ()
+        self._before = {at: to_numpy(leaf).copy() for at, leaf in leaves}
+
+    def check(self, obs: Any, mask: Flags) -> None:
+        """Refuse the reset of these rows if it has changed the observations of others.
+
+        Raises:
+            PartialResetError: If it has.
+        """
+        after = leaves_of(obs) if self._before else {}
+        if all(
+            same_rows(before, to_numpy(after[at]), ~mask)
+            for at, before in self._before.items()
+            if at in after
+        ):
+            return
+        raise PartialResetError(
+            f"Expected reset(options={{'reset_mask': mask}}) of {self._env}, which is in DISABLED "
+            f"mode, to leave the observations of all rows but {np.flatnonzero(mask).tolist()} as "
+            "they were, but it has changed others. If the environment ignores the mask, register a "
+            "function that resets some of its rows: sb3compat.register_partial_reset("
+            f"{type(self._env).__name__}, function). If it takes the mask, and only returns other "
+            "observations of the same state each time, pass sb3compat.reset_with_mask as that "
+            "function."
+        )
+
+
+def same_rows(before: Array, after: Array, rows: Flags) -> bool:
+    """Whether two batches are equal in the rows under a mask; True if they are no batches."""
+    if not before.shape[:1] == after.shape[:1] == rows.shape:
+        return True
+    return np.array_equal(before[rows], after[rows], equal_nan=before.dtype.kind in "fc")
 
 
 F = TypeVar("F", bound=PartialReset)

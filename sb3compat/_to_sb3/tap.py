@@ -25,6 +25,7 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._to_sb3.bases import Base, base_of, checked
+from sb3compat._to_sb3.partial_reset import same_rows
 from sb3compat._to_sb3.wrappers import wrappers_of
 from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.vector_wrappers import paused
@@ -271,11 +272,10 @@ class Wrapped:
         """
         if not self.base.resets_rows:
             return
-        others = np.setdiff1d(np.arange(self.env.num_envs), rows)
+        others = np.ones(self.env.num_envs, np.bool_)
+        others[rows] = False
         for array, values in zip(before, after, strict=True):
-            if not np.array_equal(
-                array[others], values[others], equal_nan=array.dtype.kind in "fc"
-            ):
+            if not same_rows(array, values, others):
                 raise PartialResetError(
                     f"Expected a reset of the rows {shown(rows.tolist())} to leave the "
                     f"observations of all others as they were, but it has changed them: a wrapper "

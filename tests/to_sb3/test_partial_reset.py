@@ -207,15 +207,14 @@ class Noisy(UnknownEnv):
 
     def reset_rows(self, mask: Any, seed: Any, options: Any) -> Any:
         observations, infos = super().reset_rows(mask, seed, options)
-        return observations + np.float32(self._resets_seen()), infos
-
-    def _resets_seen(self) -> int:
         self._turn += 1
-        return self._turn
+        return observations + np.float32(self._turn), infos
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda env: env, vector.RecordEpisodeStatistics, Identity], ids=str
+    "wrap",
+    [lambda env: env, vector.RecordEpisodeStatistics, Identity],
+    ids=["bare", "statistics", "identity"],
 )
 @pytest.mark.parametrize("cls", [IgnoresMasks, Noisy])
 def test_disabled_environment_that_changes_other_rows_at_a_reset_is_refused(
