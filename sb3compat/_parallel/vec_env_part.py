@@ -22,8 +22,8 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
 )
+from sb3compat._to_gymnasium.results import ResetInfos, checked_step
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
-from sb3compat._to_gymnasium.whole import ResetInfos, checked_step
 from sb3compat.errors import (
     ConversionError,
     MissingFinalObservationError,

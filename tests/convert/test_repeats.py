@@ -73,6 +73,17 @@ def test_last_observation_that_shares_one_array_of_several_is_allowed() -> None:
     refuse_same_memory(0, goal, goal.copy())
 
 
+def test_goal_that_was_reached_and_stays_is_allowed() -> None:
+    """Both parts of the last observation are rows of a table, and one is in the first as well."""
+    table = np.eye(4)
+    first = {"achieved_goal": table[0], "desired_goal": table[2]}
+    final = {"achieved_goal": table[2], "desired_goal": table[2]}
+    refuse_same_memory(0, first, final)
+    refuse_same_memory(0, first, {**final, "mask": np.ones(2)})
+    with pytest.raises(ConversionError, match="the same array"):
+        refuse_same_memory(0, first, {"mask": np.ones(2), **first})
+
+
 def test_the_very_dict_without_arrays_is_refused() -> None:
     same_dict = {"a": 1}
     refuse_same_memory(0, same_dict, dict(same_dict))

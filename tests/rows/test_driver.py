@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import cloudpickle
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 import sb3compat
 from sb3compat._rows.driver import Driver
 from sb3compat.errors import CallOrderError
-from tests.envs import Identity, fns
+from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
+from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
 from tests.vec_wrappers import HandsOn
 
@@ -107,6 +109,24 @@ def test_direct_call_is_noticed_after_a_first_step_without_a_reset(case: Any, ro
             env.reset(options=options)
         with pytest.raises(CallOrderError, match=r"Expected reset\(\).*someone has stepped or"):
             adapted.step(ACTIONS)
+
+
+@pytest.mark.parametrize("number", [0.5, 1000, np.float32(0.5)], ids=lambda n: type(n).__name__)
+def test_pickled_environment_was_not_used_by_others(number: Any) -> None:
+    class Numbers(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            return number + 1, *self.env.step(action)[1:]
+
+        def reset(self, **kwargs: Any) -> Any:
+            return number + 2, self.env.reset(**kwargs)[1]
+
+    space = gym.spaces.Box(0, 2000, ())
+    env = SyncVectorEnv([lambda: Numbers(ScriptedEnv(script(observation_space=space)))] * 2)
+    ours = sb3compat.to_sb3(env)
+    ours.reset()
+    ours.step(ACTIONS)
+    copied = cloudpickle.loads(cloudpickle.dumps(ours))
+    same(copied.step(ACTIONS), ours.step(ACTIONS))
 
 
 def test_masked_reset_after_a_direct_step_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Infos over a `VecEnv` that is driven as a whole: those of resets, and those that rows share."""
+"""What a `VecEnv` has returned: the infos of its resets, and those that rows share."""
 
 from __future__ import annotations
 
