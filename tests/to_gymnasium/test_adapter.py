@@ -34,7 +34,7 @@ def test_vector_env_is_returned_as_it_is() -> None:
     ours = adapted()
     assert sb3compat.to_gymnasium(ours) is ours
     assert sb3compat.to_gymnasium(env, autoreset_mode="NextStep") is env
-    around: Any = type("Around", (VectorEnv,), {"unwrapped": object()})()  # a simulator
+    around: Any = type("Around", (VectorEnv,), {"num_envs": 2, "unwrapped": object()})()
     assert sb3compat.to_gymnasium(around) is around
     with pytest.raises(sb3compat.AutoresetModeError, match="autoreset_mode=None, as"):
         sb3compat.to_gymnasium(around, autoreset_mode="NextStep")
