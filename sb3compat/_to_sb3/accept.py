@@ -101,8 +101,8 @@ def _check_spaces(env: AnyVectorEnv) -> None:
     while isinstance(env, VectorWrapper):
         for space in ("observation_space", "action_space"):
             single = f"single_{space}"
-            own, inside = (getattr(each, space) for each in (env, env.env))
-            if own != inside and getattr(env, single) == getattr(env.env, single):
+            own, inside = (getattr(each, space, None) for each in (env, env.env))
+            if own != inside and getattr(env, single) == getattr(env.env, single, None):
                 raise UnsupportedEnvError(
                     f"Expected {env} to change its {single} as it changes its {space}, got "
                     f"{single}={shown(getattr(env, single))} as inside, and "
