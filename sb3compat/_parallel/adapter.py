@@ -192,7 +192,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         observations, actions = layouts(spaces, sum(counts))
         source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
         self._parallel = source
-        team.attach(shapes_of(observations, actions), source.rows)
+        team.attach(shapes_of(observations, actions), source.rows, parts)
         self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
