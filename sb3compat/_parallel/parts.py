@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
 from sb3compat._convert.types import (
+    Array,
     Info,
     Options,
     Seeds,
@@ -38,6 +39,8 @@ from sb3compat._upstream.vec_env import converted, is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
 EnvFn = Callable[[], Any]
+
+_SPACES = ("observation_space", "action_space")
 
 
 class LeafOrder(NamedTuple):
@@ -70,7 +73,7 @@ class Part:
     rows: slice
     name: str
     single: bool = False
-    order: LeafOrder = LeafOrder([], [])
+    order: LeafOrder = field(init=False)
 
     @property
     def where(self) -> str:
@@ -283,7 +286,7 @@ def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], nu
     Raises:
         UnsupportedSpaceError: If they do not fit; it is a `RuntimeError`, too.
     """
-    for what, one, two in zip(("observation_space", "action_space"), first, other, strict=True):
+    for what, one, two in zip(_SPACES, first, other, strict=True):
         if not _same_form(one, two, what):
             raise UnsupportedSpaceError(
                 f"Expected all of env_fns to make environments with the same {what}, but for its "
@@ -302,9 +305,8 @@ def check_replacement(first: Described, other: Described, functions: str) -> Non
     Raises:
         UnsupportedSpaceError: If they do not fit.
     """
-    whats = ("observation_space", "action_space")
-    same = map(_same_form, first.spaces, other.spaces, whats)
-    if first.rows != other.rows or not all(same):
+    pairs = zip(first.spaces, other.spaces, _SPACES, strict=True)
+    if first.rows != other.rows or not all(_same_form(*pair) for pair in pairs):
         raise UnsupportedSpaceError(
             f"Expected {functions} to make the rows and spaces that they made before their worker "
             f"was lost, but for the bounds, got rows={other.rows} with {other.spaces} after "
