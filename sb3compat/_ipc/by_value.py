@@ -51,23 +51,30 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if not isinstance(obj, type) or not isinstance(reduced, tuple) or len(reduced) < 6:
             return reduced
         make, args, state, _, _, fill = reduced
-        path = obj.__qualname__ if _of_main(obj.__qualname__, "__main__") is obj else None
-        return _begin, (make, args, path, _mark(obj)), (fill, state), None, None, _finish
+        path = obj.__qualname__ if class_at("__main__", obj.__qualname__) is obj else None
+        mark, base = _mark(obj), obj.__bases__[0]
+        return _begin, (make, args, path, mark, base), (fill, state), None, None, _finish
 
 
-def _begin(make: _Make, args: tuple[Any, ...], path: str | None, mark: object) -> type:
+def _begin(
+    make: _Make, args: tuple[Any, ...], path: str | None, mark: tuple[Any, ...], base: type
+) -> type:
     """The class that cloudpickle has described; created if it does not exist.
 
     Args:
         make: What begins it.
         args: The arguments for that, the last but one being what the class is known by.
         path: Where the main module of the sender has it, if it does.
-        mark: What tells it from others of this path.
+        mark: What tells it from others.
+        base: Its first base.
     """
     known: type | None = private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID").get(args[-2])
-    if known is None and path is not None:
-        own = _of_main(path, "__main__")
-        known = own if own and _mark(own) == mark else _of_main(path, "__mp_main__")
+    if known is None:
+        # Type's own method, as `base` may be `type`.
+        own = type.__subclasses__(base)
+        known = next((cls for cls in own if id(cls) == mark[0] and _mark(cls) == mark), None)
+        if known is None and path is not None:
+            known = class_at("__mp_main__", path)
         if known is not None:
             private(cloudpickle, "_lookup_class_or_track")(args[-2], known)
     if known is None:
@@ -76,7 +83,7 @@ def _begin(make: _Make, args: tuple[Any, ...], path: str | None, mark: object) -
     return known
 
 
-def _mark(cls: type) -> object:
+def _mark(cls: type) -> tuple[Any, ...]:
     """A mark that a class shares with its copy in a fork, but not with others of its name.
 
     A class that was defined again may lie at the address of the first, but is not written there.
@@ -98,13 +105,12 @@ def _finish(cls: type, filling: tuple[_Fill, Any]) -> type:
     return cls
 
 
-def _of_main(path: str, name: str) -> type | None:
-    """The class at this path of the main module, or of a worker's import of its parent's."""
-    main = sys.modules.get(name)
-    # In other processes than such workers, `__mp_main__` is another name of `__main__`.
-    if main is None or main.__name__ != name:
+def class_at(name: str, path: str) -> type | None:
+    """The class at this path of a module of this name, if the module is imported here."""
+    found: Any = sys.modules.get(name)
+    # Elsewhere than in workers that import the main module, `__mp_main__` is another name of it.
+    if getattr(found, "__name__", None) != name:
         return None
-    found: Any = main
     for part in path.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, type) else None
