@@ -4,6 +4,9 @@ Those of `__main__`, of a notebook or inside a function cannot be imported there
 sends them by value. When cloudpickle unpickles a class that already exists, it overwrites the
 class: attributes that were set since are lost, and methods of a class in use are replaced. This
 module leaves an existing class unchanged.
+
+A Gymnasium spec may name an object of the main module, such as `__main__:MyEnv`. It brings the
+object along, as the main module elsewhere is another one.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cloudpickle.cloudpickle as cloudpickle
+from gymnasium.envs.registration import EnvSpec, WrapperSpec
 
 from sb3compat._upstream.private import private
 
@@ -47,6 +51,8 @@ def name_main_classes() -> None:
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def reducer_override(self, obj: Any) -> Any:
+        if type(obj) in (EnvSpec, WrapperSpec) and (named := _named_of_main(obj)):
+            return _spec, (type(obj), vars(obj), named)
         reduced = super().reducer_override(obj)
         if not isinstance(obj, type) or not isinstance(reduced, tuple) or len(reduced) < 6:
             return reduced
@@ -54,6 +60,23 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         path = obj.__qualname__ if class_at("__main__", obj.__qualname__) is obj else None
         mark, base = _mark(obj), obj.__bases__[0]
         return _begin, (make, args, path, mark, base), (fill, state), None, None, _finish
+
+
+def _named_of_main(spec: EnvSpec | WrapperSpec) -> dict[str, Any]:
+    """The objects of the main module that a spec names, by name."""
+    entry_points = spec.entry_point, getattr(spec, "vector_entry_point", None)
+    parts = [point.partition(":") for point in entry_points if isinstance(point, str)]
+    members = vars(sys.modules["__main__"])
+    return {n: members[n] for module, _, n in parts if module == "__main__" and n in members}
+
+
+def _spec(cls: type, state: dict[str, Any], named: dict[str, Any]) -> Any:
+    """A spec; what it names is put into the main module, if that has nothing of the name."""
+    for name, value in named.items():
+        vars(sys.modules["__main__"]).setdefault(name, value)
+    spec = cls.__new__(cls)
+    vars(spec).update(state)
+    return spec
 
 
 def _begin(
