@@ -181,6 +181,15 @@ def _overwrite(buffer: Any, obs: Any) -> Any:
     return obs
 
 
+class Strict(ScriptedEnv):
+    """Has the attributes that it names, and no others."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_sb3compat"):
+            raise TypeError(f"no field {name!r}")
+        super().__setattr__(name, value)
+
+
 class Copying(gym.Wrapper[Any, Any, Any, Any]):
     """Returns copies, as a careful author does. The reference needs it, our side does not."""
 
