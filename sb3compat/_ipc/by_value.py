@@ -70,7 +70,7 @@ def _named_of_main(spec: EnvSpec | WrapperSpec) -> dict[str, Any]:
     return {n: members[n] for module, _, n in parts if module == "__main__" and n in members}
 
 
-def _spec(cls: type[Any], state: dict[str, Any], named: dict[str, Any]) -> Any:
+def _spec(cls: Any, state: dict[str, Any], named: dict[str, Any]) -> Any:
     """A spec; what it names is put into the main module, if that has nothing of the name."""
     for name, value in named.items():
         vars(sys.modules["__main__"]).setdefault(name, value)
