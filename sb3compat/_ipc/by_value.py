@@ -70,7 +70,7 @@ def _named_of_main(spec: EnvSpec | WrapperSpec) -> dict[str, Any]:
     return {n: members[n] for module, _, n in parts if module == "__main__" and n in members}
 
 
-def _spec(cls: type, state: dict[str, Any], named: dict[str, Any]) -> Any:
+def _spec(cls: Any, state: dict[str, Any], named: dict[str, Any]) -> Any:
     """A spec; what it names is put into the main module, if that has nothing of the name."""
     for name, value in named.items():
         vars(sys.modules["__main__"]).setdefault(name, value)
@@ -94,7 +94,7 @@ def _begin(
     known: type | None = private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID").get(args[-2])
     if known is None:
         # Type's own method, as `base` may be `type`.
-        own = type.__subclasses__(base)
+        own: list[type] = type.__subclasses__(base)
         known = next((cls for cls in own if id(cls) == mark[0] and _mark(cls) == mark), None)
         if known is None and path is not None:
             known = class_at("__mp_main__", path)

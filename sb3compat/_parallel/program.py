@@ -119,8 +119,7 @@ def _portable(spec: EnvSpec) -> EnvSpec:
     for name in ("entry_point", "vector_entry_point"):
         value = getattr(spec, name)
         module, attribute = getattr(value, "__module__", _MAIN), getattr(value, "__name__", "")
-        importable = module != _MAIN and not isinstance(value, str)
-        if importable and getattr(sys.modules.get(module), attribute, None) is value:
+        if module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
             value = f"{module}:{attribute}"
         setattr(portable, name, value)
     return portable
