@@ -17,6 +17,8 @@ from sb3compat._trace.steps import Stepping
 from sb3compat.conformance import check_vec_env, check_vector_env, programs
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.findings import Family
+from tests.envs import fns
+from tests.native import UnknownEnv
 from tests.to_sb3.driving import Changed, Gives
 from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
@@ -109,18 +111,7 @@ def test_large_observations_are_not_recorded_for_long(monkeypatch: pytest.Monkey
 
 
 def test_refusal_is_shown_where_the_environment_cannot_be_presented() -> None:
-    class Opaque(gym.vector.VectorWrapper):
-        """Hides what the adapter knows about the class."""
-
-        metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
-
-        @property
-        def unwrapped(self) -> Any:
-            return self
-
-        closed = False
-
-    found = sb3compat.trace(Opaque(make_sync("NextStep")()), episodes=1)
+    found = sb3compat.trace(UnknownEnv(fns(), AutoresetMode.NEXT_STEP), episodes=1)
     assert found.layouts[0].endings
     assert found.layouts[1].api == "SB3 VecEnv"
     assert "a way to reset single rows" in found.layouts[1].refusal
