@@ -6,7 +6,7 @@ from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.types import AnyVectorEnv
+from sb3compat._convert.types import AnyVectorEnv, inside_wrappers
 from sb3compat.errors import AutoresetModeError, nearest
 
 NAMES = [mode.value for mode in AutoresetMode]
@@ -38,10 +38,9 @@ def declared_mode(env: AnyVectorEnv) -> object:
     The metadata come last since they are often a dict shared by a class, in which a second
     environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
     """
-    base: Any = env.unwrapped
+    base: Any = inside_wrappers(env)
     own: object = getattr(base, "autoreset_mode", None)
-    metadata = getattr(base, "metadata", None) or {}  # the innermost object may be a simulator
-    return metadata.get("autoreset_mode") if own is None else own
+    return (base.metadata or {}).get("autoreset_mode") if own is None else own
 
 
 def names_mode(value: object, mode: AutoresetMode) -> bool:

@@ -236,6 +236,16 @@ def inherits_own(value: object, method: str) -> bool:
     return not overridden and getattr(type(value), method, None) is getattr(first, method, value)
 
 
+def inside_wrappers(env: AnyVectorEnv) -> AnyVectorEnv:
+    """The vector environment inside all vector wrappers.
+
+    Its own `unwrapped` may be the simulator that it drives, as that of ManiSkill's is.
+    """
+    while isinstance(env, VectorWrapper):
+        env = env.env
+    return env
+
+
 def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:
     """Whether this is the adapter to Gymnasium, or of a class that derives from it."""
     return HoldsVecEnv in type(value).__mro__

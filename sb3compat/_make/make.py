@@ -230,10 +230,10 @@ def make_vec_env(
     )
     functions = [replace(first, rank=start_index + row) for row in range(n_envs)]
     if mode == "parallel":
-        vec_env_kwargs = {"workers": workers, "timeout": timeout, **vec_env_kwargs}
+        vec_env_kwargs = _with(vec_env_kwargs, workers=workers, timeout=timeout)
         timeout = None
     if autoreset_mode is not None:
-        vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(autoreset_mode)}
+        vec_env_kwargs = _with(vec_env_kwargs, autoreset_mode=parse_mode(autoreset_mode))
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions
     made = made_of(make, functions, mode)
@@ -323,6 +323,20 @@ def _named_mode(given: Any, vec_env_cls: Vectorizer | None) -> str | None:
     return meant
 
 
+def _with(vec_env_kwargs: Kwargs, **given: Any) -> Kwargs:
+    """The `vec_env_kwargs`, and those of these arguments that are not None."""
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        other = vec_env_kwargs.get(name, value)
+        if other != value:
+            raise ValueError(
+                f"Expected vec_env_kwargs to agree with the other arguments, got {name}="
+                f"{shown(value)}, vec_env_kwargs={{{name!r}: {shown(other)}}}. Leave one of them "
+                "out."
+            )
+    return {**vec_env_kwargs, **given}
+
+
 def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Vectorizer:
     """The function that makes a vector environment of the functions of its sub-environments."""
     if mode == "custom":
@@ -330,12 +344,13 @@ def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Ve
         return partial(vec_env_cls, **kwargs)
     cls = _OF_SINGLES[mode].cls
     if mode == "async" and "start_method" in kwargs:
-        kwargs = {("context" if k == "start_method" else k): v for k, v in kwargs.items()}
+        others = {name: value for name, value in kwargs.items() if name != "start_method"}
+        kwargs = _with(others, context=kwargs["start_method"])
     for name in kwargs:
         if name not in (known := _arguments(mode)):
-            others = [other for other in _OF_SINGLES if name in _arguments(other)]
+            modes = [other for other in _OF_SINGLES if name in _arguments(other)]
             hint = nearest(name, known, "Take it out.")
-            hint = f" Did you mean vectorization_mode={others[0]!r}?" if others else hint
+            hint = f" Did you mean vectorization_mode={modes[0]!r}?" if modes else hint
             raise TypeError(
                 f"Expected vec_env_kwargs for {cls.__name__}, which takes "
                 f"{', '.join(known)}; got {name}={shown(kwargs[name])}.{hint}"

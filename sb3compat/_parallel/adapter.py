@@ -45,10 +45,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
-            The spaces of all parts must be equal except for their bounds; the bounds of the first
-            part are used. Parts of several rows keep the dtype that they return, which must be the
-            same for all parts. Functions and the objects that they refer to are pickled by
-            `cloudpickle`, so lambdas work.
+            The spaces of all parts must be equal except for their bounds, and the order of keys in
+            a Dict; those of the first part are used. Parts of several rows keep the dtype that they
+            return, which must be the same for all parts. Functions and the objects that they refer
+            to are pickled by `cloudpickle`, so lambdas work.
         workers: The number of workers, at most one for each part. By default the number of cores
             that this process may use, taking container limits into account; with Ray, as many as
             the free resources of the cluster allow. Required where Ray places the actors in a
@@ -69,7 +69,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             `WorkerError`. `"restart"`: the next step recreates its environments and ends the
             episodes of its rows, with reward 0, `TimeLimit.truncated=True`, the last known
             observation as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`.
-            That transition did not happen, so the results are not exact.
+            That transition did not happen, so the results are not exact. The functions have to
+            make the same rows and spaces again.
         parent_steps: Whether this process steps some of the rows as well, the last ones, while its
             workers step the others; there is then one worker less by default. The drawbacks: an
             environment that crashes ends this process, `timeout` does not apply to these rows, and
@@ -192,7 +193,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         observations, actions = layouts(spaces, sum(counts))
         source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
         self._parallel = source
-        team.attach(shapes_of(observations, actions), source.rows)
+        team.attach(shapes_of(observations, actions), source.rows, parts)
         self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec

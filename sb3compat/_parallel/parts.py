@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
+from gymnasium.spaces import Dict, Tuple
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
@@ -16,6 +17,7 @@ from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
 from sb3compat._convert.types import (
+    Array,
     Info,
     Options,
     Seeds,
@@ -26,7 +28,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._parallel.extras import Extras, OwnArray, share
 from sb3compat._parallel.memory import Buffers
-from sb3compat._parallel.messages import named
+from sb3compat._parallel.messages import Described, named
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._rows.source import Source
 from sb3compat._rows.subenvs import LocalSubEnvs
@@ -37,6 +39,20 @@ from sb3compat._upstream.vec_env import converted, is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
 EnvFn = Callable[[], Any]
+
+_SPACES = ("observation_space", "action_space")
+
+
+class LeafOrder(NamedTuple):
+    """Where a worker's leaves are among the shared arrays: its Dicts may list their keys otherwise.
+
+    Attributes:
+        observations: For each shared array, the number of the worker's own leaf.
+        actions: For each of the worker's own leaves, the number of the shared array.
+    """
+
+    observations: list[int]
+    actions: list[int]
 
 
 @dataclass
@@ -49,6 +65,7 @@ class Part:
         rows: The rows, as numbers among those of all workers.
         name: What it is, for messages.
         single: Whether the rows are single environments, each of which takes commands by itself.
+        order: Where its leaves are among the shared arrays; known once these are there.
     """
 
     source: Source
@@ -56,6 +73,7 @@ class Part:
     rows: slice
     name: str
     single: bool = False
+    order: LeafOrder = field(init=False)
 
     @property
     def where(self) -> str:
@@ -91,7 +109,11 @@ class Part:
         if options is not None:
             self.source.check_options(options)
         batch, infos = self.source.reset(seeds, options or [{}] * len(seeds))
-        return infos, share(out.observations, self.rows, batch, self.name)
+        return infos, share(out.observations, self.rows, self._in_order(batch), self.name)
+
+    def send(self, actions: list[Array]) -> None:
+        """Start the step, with its own rows of these actions of all rows."""
+        self.source.send([actions[number][self.rows] for number in self.order.actions])
 
     def receive(self, out: Buffers, extras: Extras, *, shared: bool) -> None:
         """Finish the step.
@@ -105,7 +127,8 @@ class Part:
         step = self._received(out, shared=shared)
         if isinstance(step, Transition):
             arrays = [*out.observations, out.rewards]
-            extras.arrays.extend(share(arrays, rows, [*step.observations, step.rewards], self.name))
+            values = [*self._in_order(step.observations), step.rewards]
+            extras.arrays.extend(share(arrays, rows, values, self.name))
             out.ended[rows], out.truncated[rows] = step.ended, step.truncated
             extras.infos.update(_more_than_arrays(step, rows.start))
             resets = step.reset_infos
@@ -114,6 +137,10 @@ class Part:
             if infos:
                 extras.vectors.append((rows, infos))
         extras.reset_infos.update((rows.start + i, info) for i, info in resets.items() if info)
+
+    def _in_order(self, leaves: list[Array]) -> list[Array]:
+        """Its own leaves of observations, in the order of the shared arrays."""
+        return [leaves[number] for number in self.order.observations]
 
     def _received(self, out: Buffers, *, shared: bool) -> Transition | tuple[Info, dict[int, Info]]:
         """The transition of the source, if it has not written the results into the arrays."""
@@ -259,19 +286,67 @@ def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], nu
     Raises:
         UnsupportedSpaceError: If they do not fit; it is a `RuntimeError`, too.
     """
-    for what, one, two in zip(("observation_space", "action_space"), first, other, strict=True):
-        if one != two and _form(one, what) != _form(two, what):
+    for what, one, two in zip(_SPACES, first, other, strict=True):
+        if not _same_form(one, two, what):
             raise UnsupportedSpaceError(
                 f"Expected all of env_fns to make environments with the same {what}, but for its "
                 f"bounds, got {one} from env_fns[0] and {two} from env_fns[{number}]."
             )
 
 
+def check_replacement(first: Described, other: Described, functions: str) -> None:
+    """Refuse the parts of a new worker whose rows do not fit into those of the one that was lost.
+
+    Args:
+        first: What the first worker has made.
+        other: What the new one has made.
+        functions: The functions of both, for the message.
+
+    Raises:
+        UnsupportedSpaceError: If they do not fit.
+    """
+    pairs = zip(first.spaces, other.spaces, _SPACES, strict=True)
+    if first.rows != other.rows or not all(_same_form(*pair) for pair in pairs):
+        raise UnsupportedSpaceError(
+            f"Expected {functions} to make the rows and spaces that they made before their worker "
+            f"was lost, but for the bounds, got rows={other.rows} with {other.spaces} after "
+            f"rows={first.rows} with {first.spaces}. Let the functions make the same each time, "
+            "or close this environment and build a new one."
+        )
+
+
+def order_of(first: tuple[Space, Space], own: tuple[Space, Space]) -> LeafOrder:
+    """Where a worker's leaves are among the shared arrays.
+
+    Args:
+        first: The spaces by which the arrays are laid out.
+        own: The worker's own, of the same form.
+    """
+    (observed, acted), (own_observed, own_acted) = map(_keys_of, first), map(_keys_of, own)
+    return LeafOrder(
+        [own_observed.index(key) for key in observed], [acted.index(key) for key in own_acted]
+    )
+
+
+def _keys_of(space: Space) -> list[Any]:
+    """The key of each leaf."""
+    if isinstance(space, Dict):
+        return list(space.spaces)
+    return list(range(len(space.spaces))) if isinstance(space, Tuple) else [None]
+
+
+def _same_form(one: Space, two: Space, what: str) -> bool:
+    """Whether rows of the two fit into one batch: all but the bounds is equal."""
+    return one == two or _form(one, what) == _form(two, what)
+
+
 def _form(space: Space, what: str) -> tuple[Any, ...]:
-    """The properties that must be equal for rows of one batch: all but the bounds."""
+    """The properties that must be equal for rows of one batch; Dicts may list keys in any order."""
     layout = BatchLayout(space, 1, what)
+    kinds = map(type, layout.unpack(space))
     leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
-    return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts
+    parts = zip(kinds, leaves, layout.starts, strict=True)
+    return layout.kind, dict(zip(_keys_of(space), parts, strict=True))
 
 
 def _part_of_singles(envs: list[Any], observations: Observations, actions: Actions) -> Part:

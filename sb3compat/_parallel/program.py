@@ -113,17 +113,13 @@ def _portable(spec: EnvSpec) -> EnvSpec:
     """The spec with entry points that another process can find.
 
     Entry points that can be imported are passed by name, so that they are imported only when
-    needed. Strings that name an object of the main module, such as `__main__:MyEnv`, are replaced
-    by the object, as no worker imports the main module.
+    needed.
     """
     portable = copy.copy(spec)
     for name in ("entry_point", "vector_entry_point"):
         value = getattr(spec, name)
         module, attribute = getattr(value, "__module__", _MAIN), getattr(value, "__name__", "")
-        if isinstance(value, str):
-            if value.startswith(f"{_MAIN}:"):
-                value = getattr(sys.modules[_MAIN], value.partition(":")[2], value)
-        elif module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
+        if module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
             value = f"{module}:{attribute}"
         setattr(portable, name, value)
     return portable

@@ -11,7 +11,7 @@ import ray
 
 from sb3compat._convert.types import Array
 from sb3compat._parallel.memory import Place
-from sb3compat._parallel.messages import Failure, dumps_command
+from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.ray_cluster import connect, not_started
 from sb3compat._parallel.serve import Ran, RowsActor, Stepped, node_id
@@ -180,9 +180,9 @@ class Actors(Workers):
 
     def _send_memory(self, workers: Iterable[int]) -> None: ...
 
-    def _hand_over(self, workers: Sequence[int]) -> dict[int, bool]:
-        self._sharing.difference_update(workers)
-        answers = super()._hand_over(workers)
+    def _hand_over(self, made: Mapping[int, Described]) -> dict[int, bool]:
+        self._sharing.difference_update(made)
+        answers = super()._hand_over(made)
         self._sharing.update(worker for worker, shares in answers.items() if shares)
         return answers
 

@@ -56,6 +56,11 @@ class Noting:
     def __exit__(self, *_: object) -> None:
         if self._number is not None:
             faulthandler.unregister(signal.SIGUSR1)
+            # That restores the handler from before, even if a function has set one since.
+            handler = signal.getsignal(signal.SIGUSR1)
+            if handler is not None:  # None is one that Python has not set
+                with suppress(ValueError):  # another thread than the main one, which may set none
+                    signal.signal(signal.SIGUSR1, handler)
 
     def note(self, function: int) -> None:
         """Note that the function of this number is called now."""

@@ -22,7 +22,7 @@ from sb3compat._ipc.ready import Line
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
-from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.parts import EnvFn, check_replacement, order_of
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.starting import Starting
 from sb3compat.errors import ClosedError, WorkerError, WorkerTimeoutError, warn
@@ -107,6 +107,8 @@ class Workers(ABC):
         self._segment: Segment
         self._shapes: Shapes
         self._rows: Sequence[slice] = ()
+        # What the first workers have made: a new one has to make the same.
+        self._parts: Sequence[Described] = ()
         # A fork of this process must not use or end the workers.
         self._owner = os.getpid()
         self._closing = False
@@ -178,14 +180,20 @@ class Workers(ABC):
             self._send(make)
             return self._made(workers, self._timeout)
 
-    def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
-        """Make the arrays, and tell each worker which rows of them are its own."""
-        self._shapes, self._rows = shapes, rows
+    def attach(self, shapes: Shapes, rows: Sequence[slice], parts: Sequence[Described]) -> None:
+        """Make the arrays, and tell each worker which rows of them are its own.
+
+        Args:
+            shapes: The shapes of the arrays, by the spaces of the first worker.
+            rows: The rows of each worker.
+            parts: What each of them has made.
+        """
+        self._shapes, self._rows, self._parts = shapes, rows, parts
         num_envs = rows[-1].stop
         self._segment = Segment(size_of(shapes, num_envs))
         self._held.append(self._segment)
         self.buffers = buffers_in(self._segment.memory, shapes, num_envs)
-        self._hand_over(range(len(rows)))
+        self._hand_over(dict(enumerate(parts)))
 
     def restart(self, worker: int) -> None:
         """Replace a lost worker by a new one with the same functions.
@@ -195,13 +203,15 @@ class Workers(ABC):
         Raises:
             WorkerError: If that one dies, too.
             WorkerTimeoutError: If it takes too long.
+            UnsupportedSpaceError: If the functions now make other rows or spaces.
             Exception: What a function has raised.
         """
         self._settle()
         self._discard(worker)
         try:
-            self.start([worker])
-            self._hand_over([worker])
+            made = self.start([worker])
+            check_replacement(self._parts[worker], made[worker], self._functions(worker))
+            self._hand_over(made)
         except BaseException:
             self._discard(worker)
             raise
@@ -289,14 +299,17 @@ class Workers(ABC):
             )
         return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
 
-    def _hand_over(self, workers: Sequence[int]) -> dict[int, bool]:
-        """Hand the arrays to some workers; whether these share memory with this process."""
+    def _hand_over(self, made: Mapping[int, Described]) -> dict[int, bool]:
+        """Hand the arrays to workers that have made this; whether they share memory with us."""
         what = "attach", self._shapes, self._rows[-1].stop
-        way = self._way_to_memory()
-        messages = {worker: dumps_command(*what, self._rows[worker], way) for worker in workers}
+        way, first = self._way_to_memory(), self._parts[0].spaces
+        messages = {
+            worker: dumps_command(*what, self._rows[worker], way, order_of(first, own.spaces))
+            for worker, own in made.items()
+        }
         self._send(messages, self._timeout)
         self._send_memory(messages.keys() & self._exchange.owed.keys())
-        return self._made(workers, self._timeout)
+        return self._made(list(made), self._timeout)
 
     def _made(
         self, workers: Sequence[int], timeout: float | None, *, making: bool = True

@@ -18,6 +18,7 @@ Workers of other libraries import this module; it imports neither SB3 nor torch.
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
@@ -69,9 +70,10 @@ def _read(env: SingleEnv, name: str, args: Any, kwargs: Kwargs) -> Any:
 class WrapperClass:
     """One or several classes of wrappers to look for.
 
-    It is sent to another process by name: unpickling the class itself would import its module
-    (torch, for SB3's `Monitor`), and a class of `__main__` would not be the same object there. For
-    the same reason a wrapper may name a class that it `stands_for`.
+    It is sent to another process by name, if it can be imported there: unpickling the class itself
+    would import its module (torch, for SB3's `Monitor`). For the same reason a wrapper may name a
+    class that it `stands_for`. Names say nothing of a class of `__main__` or inside a function: two
+    classes may have the same, and another process may have it without its `__qualname__`.
 
     Args:
         classes: What `isinstance` takes as its second argument.
@@ -82,9 +84,13 @@ class WrapperClass:
 
     def __init__(self, classes: ClassInfo) -> None:
         listed = _listed(classes)
-        self._names = [(cls.__module__, cls.__qualname__) for cls in listed]
+        others = [cls for cls in listed if not _is_importable(cls)]
+        self._names = [(c.__module__, c.__qualname__) for c in listed if c not in others]
+        self._places = [place for cls in others for place in _places(cls)]
         # An abstract class or a protocol may have instances that do not derive from it.
-        self._decides = any(type(c).__instancecheck__ is not type.__instancecheck__ for c in listed)
+        self._decides = bool(others) or any(
+            type(c).__instancecheck__ is not type.__instancecheck__ for c in listed
+        )
         self._classes = classes
         self._data: bytes | None = None  # the classes, where they have come from elsewhere
 
@@ -108,13 +114,28 @@ class WrapperClass:
         known = {(base.__module__, base.__qualname__) for base in cls.__mro__}
         if not known.isdisjoint(self._names) or getattr(cls, "stands_for", None) in self._names:
             return True
+        if any(by_value.class_at(*place) in cls.__mro__ for place in self._places):
+            return True
         return self._decides and isinstance(wrapper, self.classes)
 
     def __getstate__(self) -> Any:
-        return self._names, self._decides, by_value.dumps(self.classes)
+        return self._names, self._places, self._decides, by_value.dumps(self.classes)
 
     def __setstate__(self, state: Any) -> None:
-        self._names, self._decides, self._data = state
+        self._names, self._places, self._decides, self._data = state
+
+
+def _is_importable(cls: type) -> bool:
+    """Whether other processes can import the class by its name."""
+    name = cls.__module__
+    return name != "__main__" and by_value.class_at(name, cls.__qualname__) is cls
+
+
+def _places(cls: type) -> list[tuple[str, str]]:
+    """Where its module has a class that a function has made, and other processes so have theirs."""
+    module = cls.__module__
+    members = {} if module == "__main__" else getattr(sys.modules.get(module), "__dict__", {})
+    return [(module, name) for name, value in list(members.items()) if value is cls]
 
 
 def _listed(info: ClassInfo) -> Sequence[type]:

@@ -26,6 +26,7 @@ from sb3compat._convert.types import (
     SingleEnv,
     SubEnvs,
     holds_vec_env,
+    inside_wrappers,
 )
 from sb3compat._ipc import async_vector_env
 from sb3compat._ipc.worker_guard import NAME, Planting, results_of
@@ -272,7 +273,7 @@ _REACHING = ("call", "get_attr", "set_attr")
 
 def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     """How to reach the sub-environments of a vector environment."""
-    base = env.unwrapped
+    base = inside_wrappers(env)
     if isinstance(base, SyncVectorEnv):
         _warn_if_bypassed(env, base, SyncVectorEnv)
         return LocalSubEnvs(base)

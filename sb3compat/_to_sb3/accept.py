@@ -5,11 +5,17 @@ from __future__ import annotations
 import inspect
 
 import gymnasium as gym
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from sb3compat._convert.modes import declared_mode, names_mode, parse_mode
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnySync, AnyVectorEnv, HoldsVecEnv, holds_vec_env
+from sb3compat._convert.types import (
+    AnySync,
+    AnyVectorEnv,
+    HoldsVecEnv,
+    holds_vec_env,
+    inside_wrappers,
+)
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._upstream.inherited import changed
@@ -64,7 +70,7 @@ def check_env(env: object) -> None:
         ClosedError: If it was closed.
     """
     if isinstance(env, VectorEnv):
-        base = env.unwrapped
+        base = inside_wrappers(env)
         for space in ("single_observation_space", "single_action_space"):
             if not isinstance(getattr(env, space, None), gym.Space):
                 raise UnsupportedEnvError(
@@ -75,20 +81,34 @@ def check_env(env: object) -> None:
             raise ClosedError(
                 f"Expected an open environment, but {env} was closed. Make a new one."
             )
-        # The innermost object may be a simulator, which counts no rows.
-        inside = getattr(base, "num_envs", env.num_envs)
-        if env.num_envs != inside:
+        if env.num_envs != base.num_envs:
             raise UnsupportedEnvError(
                 f"Expected wrappers that present each row of {base} as one row, got "
-                f"num_envs={env.num_envs} of {env} and num_envs={inside} of the environment "
+                f"num_envs={env.num_envs} of {env} and num_envs={base.num_envs} of the environment "
                 "inside. Derive a class from gymnasium.vector.VectorEnv that holds the environment "
                 "and drives it, in the place of the wrapper."
             )
+        _check_spaces(env)
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
         return
     got = f"got env={shown(env)} ({type(env).__name__})"
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {_hint(env)}")
+
+
+def _check_spaces(env: AnyVectorEnv) -> None:
+    """Refuse wrappers that change the space of a batch and leave that of a row, which SB3 gets."""
+    while isinstance(env, VectorWrapper):
+        for space in ("observation_space", "action_space"):
+            single = f"single_{space}"
+            own, inside = (getattr(each, space, None) for each in (env, env.env))
+            if own != inside and getattr(env, single) == getattr(env.env, single, None):
+                raise UnsupportedEnvError(
+                    f"Expected {env} to change its {single} as it changes its {space}, got "
+                    f"{single}={shown(getattr(env, single))} as inside, and "
+                    f"{space}={shown(own)}. Set its {single} as well."
+                )
+        env = env.env
 
 
 def _hint(env: object) -> str:
@@ -143,7 +163,7 @@ def check_starts(env: AnyVectorEnv, observations: Observations) -> None:
     Raises:
         UnsupportedSpaceError: If they do.
     """
-    base = env.unwrapped
+    base = inside_wrappers(env)
     if getattr(base, "observation_mode", "same") == "same":
         return
     own = getattr(base, "single_observation_space", None) is env.single_observation_space
@@ -169,7 +189,7 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
     Raises:
         AutoresetModeError: If none of them says, or the argument contradicts the environment.
     """
-    base = env.unwrapped
+    base = inside_wrappers(env)
     declared = declared_mode(env)
     if given is not None:
         mode = parse_mode(given)

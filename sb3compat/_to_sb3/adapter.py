@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_flag, check_timeout
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv
+from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, inside_wrappers
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.accept import as_vec_env, check_env, find_mode
 from sb3compat._to_sb3.driven import DrivenVecEnv
@@ -41,8 +41,7 @@ def to_sb3(
             without vector wrappers. A `VecEnv` is returned as it is. For the result of
             `to_gymnasium`, the `VecEnv` inside is returned.
         autoreset_mode: The environment's autoreset mode, if the environment does not declare it.
-            By default, the attribute `autoreset_mode` of `env.unwrapped`, then
-            `env.metadata["autoreset_mode"]`.
+            By default, its attribute `autoreset_mode`, then `metadata["autoreset_mode"]`.
         copy: Whether returned values stay unchanged. With False, the next step may overwrite the
             observations, which saves one copy of them. SB3's algorithms need True: they keep the
             observations during the next step.
@@ -162,7 +161,7 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         return None if unfinished or waiting or other else self.env
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if isinstance(self.env.unwrapped, AsyncVectorEnv):
+        if isinstance(inside_wrappers(self.env), AsyncVectorEnv):
             raise cannot_copy(self)
         return super().__reduce_ex__(protocol)
 
@@ -172,7 +171,7 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
     @property
     def largest_seed(self) -> int | None:
         """The largest seed of a row that the environment takes; None if it takes all."""
-        return largest_seed(self.env.unwrapped)
+        return largest_seed(inside_wrappers(self.env))
 
     def _env_is_closed(self) -> bool:
-        return bool(self.env.unwrapped.closed)  # not every environment sets it
+        return bool(inside_wrappers(self.env).closed)  # not every environment sets it

@@ -28,6 +28,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
     holds_vec_env,
+    inside_wrappers,
 )
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._rows.subenvs import AsyncCommands
@@ -51,6 +52,7 @@ class Base:
         env: The environment, without wrappers.
         mode: Its autoreset mode; None where it is not to be stepped.
         partial_reset: How to reset some of its rows.
+        wrapped: Whether there are wrappers around it.
 
     Attributes:
         env: That environment.
@@ -63,6 +65,7 @@ class Base:
             as its declared mode says, whatever its infos contain.
         resets_rows: Whether `reset_each` is implemented, and the environment does not override a
             reset.
+        keeps_others: Whether a reset of some rows returns the observations of all others unchanged.
         own_keys: The info keys that the environment itself gave; None for all of them.
         flags: The terminations and truncations of the last step; None after a reset.
     """
@@ -74,7 +77,11 @@ class Base:
     own_keys: Mapping[str, Flags | None] | None = None
 
     def __init__(
-        self, env: Any, mode: AutoresetMode | None, partial_reset: PartialReset | None
+        self,
+        env: Any,
+        mode: AutoresetMode | None,
+        partial_reset: PartialReset | None,
+        wrapped: bool,
     ) -> None:
         self.env = env
         known = self.cls
@@ -83,7 +90,14 @@ class Base:
         self.flags: tuple[Any, Any] | None = None
         self.mode, self.partial_reset = mode, partial_reset
         promised = partial_reset is reset_with_mask and not self.resets_rows
-        self._promise = MaskPromise(env) if promised and partial_reset_of(env) is None else None
+        self._promise: MaskPromise | None = None
+        if promised and partial_reset_of(env) is None:
+            self._promise = MaskPromise(env, wrapped=wrapped)
+        self.keeps_others = (
+            self.resets_rows
+            or self._promise is not None
+            or getattr(partial_reset, "keeps_others", False)
+        )
         self._watch = None if mode is None else ending_watch(env, mode)
         # Where endings are watched, the infos of resets are as well.
         restart_rows = getattr(partial_reset, "restart_rows", None)
@@ -372,7 +386,7 @@ def base_of(
     env: AnyVectorEnv, mode: AutoresetMode | None = None, partial_reset: PartialReset | None = None
 ) -> Base:
     """The environment inside all wrappers; the arguments are those of `Base`."""
-    base: Any = env.unwrapped
+    base: Any = inside_wrappers(env)
     halves = callable(getattr(base, "send", None)) and callable(getattr(base, "recv", None))
     cls: type[Base] = SendReceiveBase if halves else Base
     if isinstance(base, SyncVectorEnv):
@@ -381,7 +395,7 @@ def base_of(
         cls = AsyncBase
     elif holds_vec_env(base):
         cls = AdapterBase
-    return cls(base, mode, partial_reset)
+    return cls(base, mode, partial_reset, env is not base)
 
 
 _FORMS = {

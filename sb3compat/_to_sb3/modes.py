@@ -44,9 +44,15 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.bases import Base
 from sb3compat._upstream.sync_vector_env import held_observations
-from sb3compat.errors import AutoresetModeError, MissingFinalObservationError, shown
+from sb3compat.errors import (
+    AutoresetModeError,
+    ConversionError,
+    MissingFinalObservationError,
+    shown,
+)
 
 PADDING = "sb3compat.padding"
+EPISODE = "episode"
 
 
 class Stepped(NamedTuple):
@@ -164,6 +170,13 @@ class SameStep:
             rows.tolist(), self._final_infos(step.infos, rows), added_infos, strict=True
         ):
             final.pop(TERMINAL_OBSERVATION, None)
+            if EPISODE in final and EPISODE in extra:
+                raise ConversionError(
+                    f"Expected one infos['episode'] in row {i}, got one from its sub-environment "
+                    "and one from a vector wrapper: Stable-Baselines3 reads the return from it. "
+                    "Remove one of the wrappers that write it, or give RecordEpisodeStatistics "
+                    "another stats_key."
+                )
             row_infos[i] = {**final, **extra, TRUNCATED: bool(step.truncated[i])}
             if i in terminal:
                 row_infos[i][TERMINAL_OBSERVATION] = terminal[i]

@@ -60,6 +60,8 @@ class PartialReset(Protocol):
       it, an environment in NEXT_STEP mode has to be reset before its first step.
     - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
       leaves pending.
+    - `keeps_others`: true if the observations of the rows outside `mask` are those that they have
+      had. Wrappers that treat a reset of some rows as one of all are then found out.
     - `watch(env, autoreset_mode)`: refuses settings under which the environment reports endings
       that it does not act on; if they cannot be read, it returns an `EndingWatch`.
     - `largest_seed`: the largest seed of a row that the environment takes, the smallest being 0.
@@ -88,17 +90,18 @@ class MaskPromise:
 
     Args:
         env: The environment, for which no partial reset is registered.
+        wrapped: Whether there are wrappers around it, which may end episodes as well.
     """
 
-    def __init__(self, env: AnyVectorEnv) -> None:
-        self._env = env
-        # The observations of the last step, if an episode has ended in it; of the same arrays, the
-        # reset may write into them.
+    def __init__(self, env: AnyVectorEnv, *, wrapped: bool) -> None:
+        self._env, self._wrapped = env, wrapped
+        # The observations of the last step, if an episode may have ended in it; copied, as the
+        # reset may write into the same arrays.
         self._before: dict[tuple[Any, ...], Array] = {}
 
     def step(self, obs: Any, terminations: Any, truncations: Any) -> None:
-        """Keep the observations of a step in which an episode ends."""
-        ends = to_numpy(terminations).any() or to_numpy(truncations).any()
+        """Keep the observations of a step in which an episode may end."""
+        ends = self._wrapped or to_numpy(terminations).any() or to_numpy(truncations).any()
         leaves = leaves_of(obs).items() if ends else ()
         self._before = {at: to_numpy(leaf).copy() for at, leaf in leaves}
 
@@ -131,6 +134,19 @@ def same_rows(before: Array, after: Array, rows: Flags) -> bool:
     if not before.shape[:1] == after.shape[:1] == rows.shape:
         return True
     return np.array_equal(before[rows], after[rows], equal_nan=before.dtype.kind in "fc")
+
+
+def refuse_partial_batches(env: AnyVectorEnv, batch_size: int) -> None:
+    """Refuse an environment whose steps return some of its rows, whichever are ready first.
+
+    Raises:
+        UnsupportedEnvError: If it is one.
+    """
+    if batch_size != env.num_envs:
+        raise UnsupportedEnvError(
+            f"Expected {env} to return all rows in each step, got batch_size={batch_size} for "
+            f"num_envs={env.num_envs}. Build it with batch_size={env.num_envs}."
+        )
 
 
 F = TypeVar("F", bound=PartialReset)

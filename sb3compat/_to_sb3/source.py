@@ -8,7 +8,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv
+from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv, inside_wrappers
 from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._rows.source import Source
 from sb3compat._to_sb3.accept import check_starts
@@ -70,7 +70,7 @@ def make_source(
         check_wrappers(env, mode, resets_rows=mode != ends and not padding)
         # DISABLED mode promises masked resets.
         promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
-        base = base_of(env, mode, partial_reset_of(env.unwrapped) or promised)
+        base = base_of(env, mode, partial_reset_of(inside_wrappers(env)) or promised)
         _check_resets(env, base, mode, padding=padding)
         driven = base if env is base.env else Wrapped(env, base)
         presented: Mode = ResetWithin(base, observations)
@@ -119,7 +119,7 @@ def _check_resets(env: AnyVectorEnv, base: Base, mode: AutoresetMode, *, padding
     needs_resets = mode == AutoresetMode.NEXT_STEP
     lacks_resets = needs_resets and base.partial_reset is None
     if lacks_resets and not padding:
-        raise _no_partial_reset(env.unwrapped)
+        raise _no_partial_reset(inside_wrappers(env))
     if padding and not lacks_resets:
         raise ValueError(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.arrays import row_array, to_numpy
@@ -243,10 +244,13 @@ class Wrapped:
         If they change these options, the environment gets what they pass on, as in Gymnasium.
 
         Raises:
-            UnsupportedEnvError: If the wrappers change options that differ by row.
+            UnsupportedEnvError: If the wrappers change options that differ by row, or step the
+                environment to the end of an episode.
         """
         shared = dict(options[0]) if is_uniform(options) else {}
-        return self._reset(options, seed=seed, options=shared or None)
+        result = self._reset(options, seed=seed, options=shared or None)
+        self._check_start()
+        return result
 
     def reset_rows(self, mask: Flags) -> VectorResetResult:
         """Reset some rows through the wrappers, and check that the mask has reached the base."""
@@ -254,6 +258,14 @@ class Wrapped:
         with paused(() if mask[0] else wrappers_of(self.env)):
             none: list[Options] = [{}] * self.env.num_envs
             result = self._reset(none, options=MaskOptions(reset_mask=mask))
+        if self._driving.steps:
+            raise PartialResetError(
+                f"Expected a reset of the rows {shown(np.flatnonzero(mask).tolist())} to step no "
+                f"row, but a wrapper in {self.env} has stepped {self.base.env} in its reset: the "
+                "other rows, whose episodes go on, have moved as well. Take those steps in a "
+                "wrapper around each sub-environment, or build the environment with "
+                "autoreset_mode=AutoresetMode.SAME_STEP."
+            )
         arrived = self._driving.mask
         if arrived is None or not np.array_equal(arrived, mask):
             raise PartialResetError(
@@ -270,7 +282,7 @@ class Wrapped:
 
         It can be detected if the environment itself returns the other rows unchanged.
         """
-        if not self.base.resets_rows:
+        if not self.base.keeps_others:
             return
         others = np.ones(self.env.num_envs, np.bool_)
         others[rows] = False
@@ -287,6 +299,17 @@ class Wrapped:
     def render(self) -> Any:
         """The frames of the environment, as its wrappers return them."""
         return self.env.render()
+
+    def _check_start(self) -> None:
+        """Refuse a reset in which a wrapper steps to the end of an episode, which nobody resets."""
+        ended = np.logical_or(*map(to_numpy, self.base.flags or (False, False)))
+        if ended.any() and self.base.mode != AutoresetMode.SAME_STEP:
+            raise UnsupportedEnvError(
+                f"Expected a reset of {self.env} to return the observations of running episodes, "
+                f"but a wrapper has stepped {self.base.env} in its reset until the episodes of "
+                f"rows {shown(np.flatnonzero(ended).tolist())} have ended. Take those steps in a "
+                "wrapper around each sub-environment, or let the wrapper take fewer steps."
+            )
 
     def _reset(self, row_options: Sequence[Options], **kwargs: Any) -> VectorResetResult:
         driving = self._driving

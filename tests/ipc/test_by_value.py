@@ -100,8 +100,10 @@ def test_class_whose_attributes_could_not_come_is_filled_later() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-def test_fork_and_its_parent_have_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    cls: Any = type("Ours", (), {"__module__": "__main__", "text": lambda self: "first"})
+@pytest.mark.parametrize("path", ["Ours", "made.<locals>.Ours"])
+def test_fork_and_its_parent_have_one_class(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = {"__module__": "__main__", "__qualname__": path, "text": lambda self: "first"}
+    cls: Any = type("Ours", (), members)
     monkeypatch.setattr(sys.modules["__main__"], "Ours", cls, raising=False)
     reader, writer = os.pipe()
     if not (child := os.fork()):

@@ -251,6 +251,7 @@ def test_arguments_reach_gymnasiums_class(how: dict[str, Any]) -> None:
 
 ASYNC = {"vectorization_mode": "async"}
 NATIVE = {"vectorization_mode": "native"}
+SAME_STEP = AutoresetMode.SAME_STEP
 PARALLEL = {"vectorization_mode": "parallel"}
 
 
@@ -280,6 +281,26 @@ PARALLEL = {"vectorization_mode": "parallel"}
         ({"render_mode": None}, TypeError, "Did you mean env_kwargs={'render_mode'"),
         ({"timeout": 3}, ValueError, "timeout=None"),
         ({"workers": 2}, ValueError, "vectorization_mode='parallel'"),
+        (
+            {**PARALLEL, "workers": 2, "vec_env_kwargs": {"workers": 1}},
+            ValueError,
+            r"got workers=2, vec_env_kwargs={'workers': 1}\. Leave one of them out",
+        ),
+        (
+            {**PARALLEL, "timeout": 9, "vec_env_kwargs": {"timeout": None}},
+            ValueError,
+            r"got timeout=9, vec_env_kwargs={'timeout': None}\. Leave one",
+        ),
+        (
+            {**ASYNC, "vec_env_kwargs": {"start_method": "fork", "context": "spawn"}},
+            ValueError,
+            r"got context='fork', vec_env_kwargs={'context': 'spawn'}\. Leave one",
+        ),
+        (
+            {"autoreset_mode": "NextStep", "vec_env_kwargs": {"autoreset_mode": SAME_STEP}},
+            ValueError,
+            "got autoreset_mode=.*NEXT_STEP.*, vec_env_kwargs=.*SAME_STEP.* Leave one",
+        ),
         ({**PARALLEL, "vec_env_kwargs": {"shared_memory": True}}, TypeError, "mean .*='async'"),
         (
             {"wrapper_class": gym.wrappers.TimeLimit},

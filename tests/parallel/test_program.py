@@ -100,6 +100,54 @@ REGISTERING = """
 """
 
 
+SPECS_OF_MAIN = """
+    import gymnasium as gym
+    import numpy as np
+    import sb3compat
+
+    class Mine(gym.Env):
+        observation_space = gym.spaces.Box(-99, 99, (2,), np.float32)
+        action_space = gym.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.ones(2, np.float32), {}
+
+        def step(self, action):
+            return np.zeros(2, np.float32), 0.5, False, False, {}
+
+    class Minus(gym.Wrapper, gym.utils.RecordConstructorArgs):
+        def __init__(self, env, mark=1):
+            gym.utils.RecordConstructorArgs.__init__(self, mark=mark)
+            gym.Wrapper.__init__(self, env)
+            self.mark = mark
+
+        def reset(self, **kwargs):
+            observation, info = self.env.reset(**kwargs)
+            return observation - self.mark, info
+
+    gym.register("Mine-v0", entry_point="__main__:Mine", max_episode_steps=50)
+
+    if __name__ == "__main__":
+        plain = gym.spec("Mine-v0")
+        wrapped = Minus(gym.make("Mine-v0"), mark=3).spec
+        gym.register("Wrapped-v0", plain.entry_point,
+                     additional_wrappers=wrapped.additional_wrappers)
+        for kwargs in {kwargs}:
+            for given, mark in (("Mine-v0", 1), (plain, 1), (wrapped, -2), ("Wrapped-v0", -2)):
+                made = sb3compat.make_vec_env(
+                    given, 2, vectorization_mode="parallel", workers=1, vec_env_kwargs=kwargs
+                )
+                own = sb3compat.ParallelVecEnv([lambda: gym.make(given)], workers=1, **kwargs)
+                for env in (made, own):
+                    assert (env.reset() == mark).all(), (given, kwargs)
+                    assert env.env_is_wrapped(Minus)[0] == (mark < 0), (given, kwargs)
+                    spec = env.get_attr("spec")[0]
+                    assert spec.entry_point == "__main__:Mine", spec
+                    env.close()
+        print("the same")
+"""
+
+
 def as_file(folder: Path, text: str, **kwargs: Any) -> str:
     path = folder / "script.py"
     path.write_text(text)
@@ -169,6 +217,13 @@ def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path
     text = REGISTERING.replace("{kwargs}", ways_to_start(way, *methods))
     (tmp_path / "a_module.py").write_text(dedent(MODULE))
     (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
+    assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
+
+
+@pytest.mark.parametrize("way", ["file", *some(["stdin", "notebook"]), ACTORS])
+def test_specs_that_name_the_main_module_work_in_workers(way: str, tmp_path: Path) -> None:
+    methods = METHODS if way == "file" and nightly() else [None, "fork"]
+    text = SPECS_OF_MAIN.replace("{kwargs}", ways_to_start(way, *methods))
     assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel import signs, workers
+from tests.envs import ScriptedEnv, script
 from tests.interrupts import counting, no_hang
 from tests.parallel.failing import opened
 from tests.parallel.teams import forked
@@ -77,3 +78,22 @@ def test_log_says_which_worker_is_at_which_function(
         r"[01] of 2 parts are made, after \d s; worker [01]: env_fns\[[01]\]", caplog.text
     )
     assert capfd.readouterr() == ("", "")
+
+
+class Handling(ScriptedEnv):
+    """Handles the signal by which the parent asks for stacks."""
+
+    def __init__(self) -> None:
+        super().__init__(script())
+        self.signs: list[int] = []
+        signal.signal(signal.SIGUSR1, lambda number, _: self.signs.append(number))
+
+    def hit(self) -> list[int]:
+        signal.raise_signal(signal.SIGUSR1)
+        return self.signs
+
+
+@pytest.mark.parametrize("make", [forked, sb3compat.ParallelVecEnv])
+def test_handler_that_an_environment_has_set_stays(make: Any) -> None:
+    env = opened([Handling], 1, make=make)
+    assert env.env_method("hit") == [[signal.SIGUSR1]]

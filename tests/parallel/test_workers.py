@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat._parallel import workers
+from tests.envs import ALIKE, Reordered
 from tests.interrupts import no_hang
 from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
 from tests.parallel.known import Known
@@ -107,6 +111,75 @@ def test_rows_of_a_lost_worker_end_as_truncated(open_in: Open, tmp_path: Path) -
     flag.unlink()
     env.seed(3)
     np.testing.assert_array_equal(env.reset()[4], Known(4).reset(seed=7)[0])
+
+
+def reordered_with(flag: Path) -> Reordered:
+    env = Known(0)
+    env.observation_space, env.action_space = deepcopy(ALIKE), deepcopy(ALIKE)
+    return Reordered(env, int(flag.exists()))
+
+
+def test_dicts_of_a_replaced_worker_may_list_their_keys_in_another_order(
+    open_in: Open, tmp_path: Path
+) -> None:
+    flag = tmp_path / "reorder"
+    env = open_in([lambda: reordered_with(flag)], 1, on_worker_lost="restart")
+    actions = [env.action_space.sample()]
+    env.step(actions)
+    flag.touch()
+    processes_of(env)[0].kill()
+    assert env.step(actions)[2].all()
+    obs, _, _, infos = env.step(actions)
+    expected = reordered_with(tmp_path / "never")
+    expected.reset()
+    for key, value in expected.step(actions[0])[0].items():
+        np.testing.assert_array_equal(obs[key], [value])
+        np.testing.assert_array_equal(infos[0]["action"][key], actions[0][key])
+
+
+class Changes(Known):
+    """Its spaces depend on a file."""
+
+    def __init__(self, flag: Path, changes: dict[str, Any]) -> None:
+        super().__init__(0)
+        vars(self).update(changes if flag.exists() else {})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"observation_space": Box(-1, 1, (1,))},  # which fits into an array of more by repetition
+        {"action_space": Discrete(2, start=1)},
+    ],
+)
+def test_replaced_worker_with_other_spaces_is_refused_and_stays_lost(
+    open_in: Open, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    flag = tmp_path / "change"
+    env = open_in([lambda: Known(0), lambda: Changes(flag, changes)], on_worker_lost="restart")
+    actions = np.zeros(2, int)
+    flag.touch()
+    processes_of(env)[1].kill()
+    for use in (lambda: env.step(actions), env.reset):
+        with no_hang(), pytest.raises(sb3compat.UnsupportedSpaceError, match=r"env_fns\[1\]"):
+            use()
+    flag.unlink()
+    env.reset()
+    assert not env.step(actions)[2].any()
+
+
+@pytest.mark.usefixtures("nobody_is_left")
+def test_replaced_worker_with_other_rows_is_refused(tmp_path: Path) -> None:
+    flag = tmp_path / "more"
+
+    def several() -> Any:
+        return SyncVectorEnv([lambda: Known(0)] * (2 + flag.exists()))
+
+    env = opened([several], 1, on_worker_lost="restart")
+    flag.touch()
+    processes_of(env)[0].kill()
+    with no_hang(), pytest.raises(sb3compat.UnsupportedSpaceError, match=r"rows=\[3\]"):
+        env.step(ACTIONS[:2])
 
 
 @pytest.mark.usefixtures("nobody_is_left")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
+import sys
 from abc import ABC
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 import pytest
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
+import sb3compat
 from sb3compat._rows.commands import WrapperClass, run_command
-from tests.envs import ScriptedEnv, script
+from tests import envs
+from tests.envs import ScriptedEnv, scaling, script
+from tests.profiles import nightly
 
 
 class Identity(gym.Wrapper[Any, Any, Any, Any]):
@@ -68,3 +75,49 @@ def test_wrapper_is_found_by_its_class_and_elsewhere_by_its_name(
 def test_what_is_no_class_is_refused(classes: Any) -> None:
     with pytest.raises(TypeError):
         WrapperClass(classes)
+
+
+def subproc(fns: list[Any], start_method: str) -> Any:
+    vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+    theirs = vec_env.SubprocVecEnv(fns, start_method)
+    return sb3compat.to_sb3(envs.Identity(sb3compat.to_gymnasium(theirs)))
+
+
+METHODS = multiprocessing.get_all_start_methods() if nightly() else ["fork"]
+WAYS: dict[str, Callable[[list[Any], Any], Any]] = {
+    "async": lambda fns, how: sb3compat.to_sb3(AsyncVectorEnv(fns, context=how)),
+    "parallel": lambda fns, how: sb3compat.ParallelVecEnv(fns, workers=1, start_method=how),
+    "subproc": subproc,
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "how"),
+    [("parallel", None), ("async", "spawn"), *[(way, how) for way in WAYS for how in METHODS]],
+)
+def test_wrapper_is_found_by_its_class_where_its_name_does_not_tell(
+    way: str, how: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ten, half, of_main = scaling(10), scaling(0.5), scaling(1)
+    for cls in (ten, half, of_main):
+        cls.__module__ = "__main__"
+    of_main.__qualname__ = "Scale"
+    monkeypatch.setattr(sys.modules["__main__"], "Scale", of_main, raising=False)
+
+    class Own:
+        class Inner(gym.Wrapper[Any, Any, Any, Any]):
+            pass
+
+    fns: list[Any] = [
+        lambda: envs.Ten(envs.Holder.Inner(ScriptedEnv(script()))),
+        lambda: ten(Own.Inner(ScriptedEnv(script()))),
+        lambda: of_main(ScriptedEnv(script())),
+    ]
+    classes = [ten, half, of_main, Own.Inner, envs.Ten, envs.Half, envs.Holder.Inner]
+    env = WAYS[way](fns, how)
+    truth: Any = sb3compat.to_sb3(SyncVectorEnv(fns))
+    expected = [truth.env_is_wrapped(cls) for cls in classes]
+    assert [row.count(True) for row in expected] == [1, 0, 1, 1, 1, 0, 1]
+    assert [env.env_is_wrapped(cls) for cls in classes] == expected
+    truth.close()
+    env.close()

@@ -11,7 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.wrappers import TimeLimit
 
 import sb3compat
-from tests.envs import Identity, ScriptedEnv, fns, script
+from tests.envs import Identity, Strict, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 from tests.native import NativeEnv
@@ -226,15 +226,6 @@ def test_what_a_native_environment_answers_by_getattr_is_found(wrap: Any) -> Non
     assert env.has_attr("masks")
     assert not env.has_attr("nothing")
     assert env.env_method("masks") == [1, 1]
-
-
-class Strict(ScriptedEnv):
-    """Has the attributes that it names, and no others."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_sb3compat"):
-            raise TypeError(f"no field {name!r}")
-        super().__setattr__(name, value)
 
 
 def test_environment_may_refuse_attributes_that_it_does_not_know() -> None:

@@ -6,13 +6,16 @@ import warnings
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from tests.envs import Identity, ScriptedEnv, fns, script
-from tests.native import NativeEnv, UnknownEnv
+from tests.lockstep import same
+from tests.native import NativeEnv, UnknownEnv, reset_native
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of
 
 ONE_ENV = ScriptedEnv(script())
@@ -179,6 +182,38 @@ def test_subclass_of_the_adapter_is_not_thrown_away(name: str) -> None:
     assert sb3compat.to_sb3(sb3compat.VectorEnvAdapter(vec_env)) is vec_env
     adapter = cls(vec_env)
     assert getattr(sb3compat.to_sb3(adapter), "env", None) is adapter
+
+
+@pytest.mark.parametrize("name", ["observation_space", "action_space"])
+def test_wrapper_that_changes_only_the_space_of_the_batch_is_refused(name: str) -> None:
+    env: Any = Identity(Identity(SyncVectorEnv(fns(2))))
+    setattr(env.env, name, spaces.Box(0, 1, (2, 3)))
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=f"Set its single_{name} as well"):
+        sb3compat.to_sb3(env)
+    setattr(env.env, f"single_{name}", spaces.Box(0, 1, (3,)))
+    assert getattr(sb3compat.to_sb3(env), name) == spaces.Box(0, 1, (3,))
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity, RecordEpisodeStatistics])
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_innermost_object_may_be_a_simulator(mode: AutoresetMode, wrap: Any) -> None:
+    """As that of ManiSkill's class is."""
+
+    class AroundASimulator(NativeEnv):
+        unwrapped = property(lambda self: ONE_ENV)
+
+    sb3compat.register_partial_reset(AroundASimulator, reset_native)
+    envs = [
+        sb3compat.to_sb3(wrap(cls(fns(3, lengths=(2, 3)), mode)))
+        for cls in (NativeEnv, AroundASimulator)
+    ]
+    for env in envs:
+        env.seed(1)
+    same(*(env.reset() for env in envs))
+    for _ in range(8):
+        (*plain, infos), (*around, others) = (env.step(np.zeros(3, int)) for env in envs)
+        same(plain, around)
+        assert [sorted(info) for info in infos] == [sorted(info) for info in others]
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)

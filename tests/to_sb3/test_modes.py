@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import RecordEpisodeStatistics, vector
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -194,6 +195,15 @@ def test_key_that_a_wrapper_adds_beside_the_environment_is_of_the_step(mode: Aut
     seen = [[info.get("mark") for info in step(env)[3]] for _ in range(5)]
     assert seen == [[1, None], [2, None], [1, 2], [2, None], [1, None]]
     assert not any("mark" in info for info in env.reset_infos)
+
+
+def test_two_returns_of_one_episode_are_refused() -> None:
+    made = [lambda: RecordEpisodeStatistics(fns(lengths=(2,))[0]())] * 2
+    source = SyncVectorEnv(made, autoreset_mode=SAME_STEP)
+    env = sb3compat.to_sb3(vector.RecordEpisodeStatistics(source))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="another stats_key"):
+        list(map(step, [env] * 2))
 
 
 # Keys that say how an episode ended may be keys of sub-environments, or are refused.

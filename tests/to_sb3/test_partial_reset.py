@@ -16,7 +16,7 @@ from sb3compat._to_sb3 import partial_reset
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, step
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, Changed, step
 
 
 def test_function_of_the_nearest_class_is_used() -> None:
@@ -211,10 +211,15 @@ class Noisy(UnknownEnv):
         return observations + np.float32(self._turn), infos
 
 
+def ending_row_0(env: Any) -> Any:
+    """Its environment ends no episode here."""
+    return Changed(env, step=lambda *r: (*r[:3], r[3] | [True, False, False], r[4]))
+
+
 @pytest.mark.parametrize(
     "wrap",
-    [lambda env: env, vector.RecordEpisodeStatistics, Identity],
-    ids=["bare", "statistics", "identity"],
+    [lambda env: env, vector.RecordEpisodeStatistics, Identity, ending_row_0],
+    ids=["bare", "statistics", "identity", "ending"],
 )
 @pytest.mark.parametrize("cls", [IgnoresMasks, Noisy])
 def test_disabled_environment_that_changes_other_rows_at_a_reset_is_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -14,6 +15,7 @@ from sb3compat._to_sb3.tap import Tap
 from sb3compat.errors import PartialResetError, UnsupportedEnvError
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
+from tests.native import UnknownEnv
 from tests.to_sb3.driving import (
     DISABLED,
     MODES,
@@ -135,18 +137,31 @@ class Stack(VectorWrapper):
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
-        self.single_observation_space = spaces.Box(-1, 1, (2, 3), np.float32)
+        shape = (2, *env.single_observation_space.shape)
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, np.float32)
 
     def reset(self, **kwargs: Any) -> Any:
         obs, infos = self.env.reset(**kwargs)
-        self.last = obs
+        self.last = obs.copy()
         return np.stack([obs, obs], axis=1), infos
 
     def step(self, actions: Any) -> Any:
         obs, *rest = self.env.step(actions)
         frames = np.stack([self.last, obs], axis=1)
-        self.last = obs
+        self.last = obs.copy()
         return frames, *rest
+
+
+class Warms(VectorWrapper):
+    """Steps after each reset, as a no-op start does."""
+
+    steps = 1
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        for _ in range(self.steps):
+            obs, *_ = self.env.step(ACTIONS)
+        return obs, infos
 
 
 def hides_endings(env: Any) -> Any:
@@ -171,6 +186,7 @@ REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
         ResetsByItself, MODES, UnsupportedEnvError, "not to reset.*Remove that wrapper"
     ),
     "resets all of its state": (Stack, ON_DEMAND, PartialResetError, "resets its state for all"),
+    "steps after a reset of some rows": (Warms, ON_DEMAND, PartialResetError, "to step no row"),
     "leaves the last observations": (
         Stack, [SAME_STEP], sb3compat.ConversionError, r"last observation .* shape \(2, 3\)"
     ),
@@ -179,6 +195,42 @@ REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
         adds_endings, [SAME_STEP], UnsupportedEnvError, "End episodes in wrappers around"
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrapper", [Stack, Warms])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gym.make_vec("CartPole-v1", num_envs=2),
+        lambda: UnknownEnv(fns(lengths=(2, 3)), DISABLED),
+    ],
+    ids=["native CartPole", "honours the mask"],
+)
+def test_wrapper_that_treats_a_reset_as_one_of_all_rows_is_refused_around_any_environment(
+    make: Any, wrapper: Any
+) -> None:
+    env = sb3compat.to_sb3(wrapper(make()))
+    env.reset()
+    with pytest.raises(PartialResetError, match=r"resets its state|to step no row"):
+        list(map(step, [env] * 20))
+
+
+@mode_of
+@class_of
+def test_wrapper_may_step_in_a_reset_of_all_rows_unless_an_episode_ends(
+    cls: Any, mode: AutoresetMode
+) -> None:
+    source = Warms(cls(fns(lengths=(3, 4)), autoreset_mode=mode))
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    source.steps = 3
+    if mode == SAME_STEP:
+        env.reset()
+        assert step(env)[2].tolist() == [False, True]
+    else:
+        with pytest.raises(UnsupportedEnvError, match=r"rows \[0\] have ended"):
+            env.reset()
+    env.close()
 
 
 @class_of

@@ -17,7 +17,11 @@ from sb3compat._convert.types import (
     VectorInfos,
     VectorResetResult,
 )
-from sb3compat._to_sb3.partial_reset import register_by_name, reset_with_mask
+from sb3compat._to_sb3.partial_reset import (
+    refuse_partial_batches,
+    register_by_name,
+    reset_with_mask,
+)
 from sb3compat.errors import UnsupportedEnvError, shown
 
 _INSTEAD = (
@@ -71,6 +75,7 @@ class LivesWatch:
 
 def watch_lives(env: Any, mode: AutoresetMode) -> LivesWatch | None:
     """Refuse `life_loss_info`; if the environment's spec does not tell, look at its endings."""
+    refuse_partial_batches(env, env.batch_size)
     spec = getattr(env, "spec", None)
     if spec is None:
         return LivesWatch(env, mode)
@@ -90,6 +95,7 @@ def _plays_on(env: AnyVectorEnv, reason: str) -> UnsupportedEnvError:
 class ResetRows:
     """Resets the rows in the mask."""
 
+    keeps_others = True
     largest_seed = 2**31 - 1
     watch = staticmethod(watch_lives)
 

@@ -17,6 +17,8 @@ RESET_BOUND = 0.05
 class ResetRows:
     """Resets the rows in the mask."""
 
+    keeps_others = True
+
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
         """Reset the rows in the mask as the environment's own reset does without options."""
         _draw(env, mask.nonzero()[0], -RESET_BOUND, RESET_BOUND)

@@ -10,14 +10,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_empty_array
 
 from sb3compat._convert.types import Flags, VectorResetResult
-from sb3compat._to_sb3.partial_reset import register_by_name
+from sb3compat._to_sb3.partial_reset import refuse_partial_batches, register_by_name
 
 
 class ResetRows:
     """Resets the rows in the mask by index; `restart` triggers the autoreset of ended rows."""
+
+    def watch(self, env: Any, _: AutoresetMode) -> None:
+        """Refuse an asynchronous environment."""
+        refuse_partial_batches(env, env.config["batch_size"])
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
         """Reset by index, and copy the results into full batches."""

@@ -123,6 +123,11 @@ def test_atari_that_starts_anew_after_a_life_is_not_refused(
     assert set(lives) == {4 if mode == AutoresetMode.NEXT_STEP else -1}
 
 
+def test_atari_that_returns_some_rows_is_refused() -> None:
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="batch_size=2 for num_envs=4"):
+        sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 4, batch_size=2))
+
+
 def test_atari_built_directly_in_same_step_mode_may_end_with_a_life() -> None:
     source = atari(AutoresetMode.SAME_STEP, 2, game="breakout", episodic_life=True)
     assert len(until_a_life_is_lost(source)) >= 2

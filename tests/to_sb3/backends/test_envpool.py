@@ -112,6 +112,11 @@ def test_envpool_works_under_vec_monitor() -> None:
     assert monitored.episode_count >= 6
 
 
+def test_envpool_that_returns_some_rows_is_refused() -> None:
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="batch_size=2 for num_envs=4"):
+        sb3compat.to_sb3(pool(4, batch_size=2))
+
+
 def test_envpool_warns_that_it_cannot_be_seeded() -> None:
     env = sb3compat.to_sb3(pool(2))
     env.seed(3)
