@@ -34,7 +34,9 @@ def test_vector_env_is_returned_as_it_is() -> None:
     ours = adapted()
     assert sb3compat.to_gymnasium(ours) is ours
     assert sb3compat.to_gymnasium(env, autoreset_mode="NextStep") is env
-    around: Any = type("Around", (VectorEnv,), {"num_envs": 2, "unwrapped": object()})()
+    # Up to Gymnasium 1.3, environments write into the metadata of their base class.
+    own = {"num_envs": 2, "unwrapped": object(), "metadata": {}}
+    around: Any = type("Around", (VectorEnv,), own)()
     assert sb3compat.to_gymnasium(around) is around
     with pytest.raises(sb3compat.AutoresetModeError, match="autoreset_mode=None, as"):
         sb3compat.to_gymnasium(around, autoreset_mode="NextStep")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from tests.envs import Identity, ScriptedEnv, fns, script
@@ -194,7 +193,7 @@ def test_wrapper_that_changes_only_the_space_of_the_batch_is_refused(name: str) 
     assert getattr(sb3compat.to_sb3(env), name) == spaces.Box(0, 1, (3,))
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, Identity, RecordEpisodeStatistics])
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity])
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_innermost_object_may_be_a_simulator(mode: AutoresetMode, wrap: Any) -> None:
     """As that of ManiSkill's class is."""

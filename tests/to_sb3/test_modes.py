@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers import RecordEpisodeStatistics, vector
+from gymnasium.wrappers import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -197,10 +197,16 @@ def test_key_that_a_wrapper_adds_beside_the_environment_is_of_the_step(mode: Aut
     assert not any("mark" in info for info in env.reset_infos)
 
 
+def adding_returns(*result: Any) -> Any:
+    *others, infos = result
+    ended = result[2] | result[3]
+    return *others, {**infos, "episode": {"r": np.ones(2), "_r": ended}, "_episode": ended}
+
+
 def test_two_returns_of_one_episode_are_refused() -> None:
     made = [lambda: RecordEpisodeStatistics(fns(lengths=(2,))[0]())] * 2
     source = SyncVectorEnv(made, autoreset_mode=SAME_STEP)
-    env = sb3compat.to_sb3(vector.RecordEpisodeStatistics(source))
+    env = sb3compat.to_sb3(Changed(source, step=adding_returns))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="another stats_key"):
         list(map(step, [env] * 2))
