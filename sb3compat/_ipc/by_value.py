@@ -4,9 +4,6 @@ Those of `__main__`, of a notebook or inside a function cannot be imported there
 sends them by value. When cloudpickle unpickles a class that already exists, it overwrites the
 class: attributes that were set since are lost, and methods of a class in use are replaced. This
 module leaves an existing class unchanged.
-
-A Gymnasium spec may name an object of the main module, such as `__main__:MyEnv`. It brings the
-object along, as the main module elsewhere is another one.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import cloudpickle.cloudpickle as cloudpickle
-from gymnasium.envs.registration import EnvSpec, WrapperSpec
 
 from sb3compat._upstream.private import private
 
@@ -51,53 +47,27 @@ def name_main_classes() -> None:
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def reducer_override(self, obj: Any) -> Any:
-        if type(obj) in (EnvSpec, WrapperSpec) and (named := _named_of_main(obj)):
-            return _spec, (type(obj), vars(obj), named)
         reduced = super().reducer_override(obj)
         if not isinstance(obj, type) or not isinstance(reduced, tuple) or len(reduced) < 6:
             return reduced
         make, args, state, _, _, fill = reduced
         path = obj.__qualname__ if class_at("__main__", obj.__qualname__) is obj else None
-        mark, base = _mark(obj), obj.__bases__[0]
-        return _begin, (make, args, path, mark, base), (fill, state), None, None, _finish
+        return _begin, (make, args, path, mark_of(obj)), (fill, state), None, None, _finish
 
 
-def _named_of_main(spec: EnvSpec | WrapperSpec) -> dict[str, Any]:
-    """The objects of the main module that a spec names, by name."""
-    entry_points = spec.entry_point, getattr(spec, "vector_entry_point", None)
-    parts = [point.partition(":") for point in entry_points if isinstance(point, str)]
-    members = vars(sys.modules["__main__"])
-    return {n: members[n] for module, _, n in parts if module == "__main__" and n in members}
-
-
-def _spec(cls: Any, state: dict[str, Any], named: dict[str, Any]) -> Any:
-    """A spec; what it names is put into the main module, if that has nothing of the name."""
-    for name, value in named.items():
-        vars(sys.modules["__main__"]).setdefault(name, value)
-    spec = cls.__new__(cls)
-    vars(spec).update(state)
-    return spec
-
-
-def _begin(
-    make: _Make, args: tuple[Any, ...], path: str | None, mark: tuple[Any, ...], base: type
-) -> type:
+def _begin(make: _Make, args: tuple[Any, ...], path: str | None, mark: object) -> type:
     """The class that cloudpickle has described; created if it does not exist.
 
     Args:
         make: What begins it.
         args: The arguments for that, the last but one being what the class is known by.
         path: Where the main module of the sender has it, if it does.
-        mark: What tells it from others.
-        base: Its first base.
+        mark: What tells it from others of this path.
     """
     known: type | None = private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID").get(args[-2])
-    if known is None:
-        # Type's own method, as `base` may be `type`.
-        own: list[type] = type.__subclasses__(base)
-        known = next((cls for cls in own if id(cls) == mark[0] and _mark(cls) == mark), None)
-        if known is None and path is not None:
-            known = class_at("__mp_main__", path)
+    if known is None and path is not None:
+        own = class_at("__main__", path)
+        known = own if own and mark_of(own) == mark else class_at("__mp_main__", path)
         if known is not None:
             private(cloudpickle, "_lookup_class_or_track")(args[-2], known)
     if known is None:
@@ -106,7 +76,7 @@ def _begin(
     return known
 
 
-def _mark(cls: type) -> tuple[Any, ...]:
+def mark_of(cls: type) -> object:
     """A mark that a class shares with its copy in a fork, but not with others of its name.
 
     A class that was defined again may lie at the address of the first, but is not written there.

@@ -36,6 +36,7 @@ from sb3compat._make.native import (
     why_not_native,
 )
 from sb3compat._parallel.adapter import ParallelVecEnv
+from sb3compat._parallel.program import portable
 from sb3compat._parallel.signs import Told
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.private import private
@@ -213,8 +214,12 @@ def make_vec_env(
     named = in_workers and isinstance(env_id, str)
     # What `gymnasium.make` finds, with its warnings and errors.
     spec = private(registration, "_find_spec")(env_id) if named else None
+    made_from = env_id
+    if mode == "parallel":
+        spec = None if spec is None else portable(spec)
+        made_from = portable(env_id) if isinstance(env_id, EnvSpec) else env_id
     first = MonitoredEnv(
-        env_id,
+        made_from,
         start_index,
         seed=seed,
         env_kwargs=env_kwargs,
@@ -233,6 +238,8 @@ def make_vec_env(
         vec_env_kwargs = _with(vec_env_kwargs, workers=workers, timeout=timeout)
         timeout = None
     if autoreset_mode is not None:
+        if (other := vec_env_kwargs.get("autoreset_mode")) is not None:
+            vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(other)}
         vec_env_kwargs = _with(vec_env_kwargs, autoreset_mode=parse_mode(autoreset_mode))
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions

@@ -24,6 +24,7 @@ from sb3compat._convert.types import (
     Space,
     SubEnvs,
     Transition,
+    inside_wrappers,
     is_own_vec_env,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, share
@@ -249,12 +250,12 @@ def base_of(env: Any) -> object:
 
 
 def _largest_seed(env: Any) -> int | None:
-    base: Any = base_of(env)
     if not isinstance(env, VectorEnv):
+        base: Any = base_of(env)
         return base.largest_seed if is_own_vec_env(base) else None
     from sb3compat._to_sb3.partial_reset import largest_seed  # as in `_part_of`
 
-    return largest_seed(base)
+    return largest_seed(inside_wrappers(env))
 
 
 def spaces_of(env: Any, number: int) -> tuple[Space, Space]:

@@ -52,7 +52,7 @@ class Program:
         program = cls(list(sys.argv), bytes(multiprocessing.current_process().authkey), {}, {})
         for name, spec in gym.registry.items():
             try:
-                program.specs[name] = by_value.dumps(_portable(spec))
+                program.specs[name] = by_value.dumps(portable(spec))
             except Exception as error:  # noqa: PERF203
                 program.missing[name] = str(error)
         return program
@@ -93,7 +93,7 @@ class Program:
             now = gym.registry.get(name)
             if now is not spec:
                 gym.registry[name] = spec
-                wrong |= now is not None and not same_value(*map(vars, map(_portable, (now, spec))))
+                wrong |= now is not None and not same_value(*map(vars, map(portable, (now, spec))))
         return wrong
 
     def note(self, error: BaseException) -> None:
@@ -109,20 +109,24 @@ class Program:
             )
 
 
-def _portable(spec: EnvSpec) -> EnvSpec:
+def portable(spec: EnvSpec) -> EnvSpec:
     """The spec with entry points that another process can find.
 
     Entry points that can be imported are passed by name, so that they are imported only when
-    needed.
+    needed. Strings that name an object of the main module, such as `__main__:MyEnv`, are replaced
+    by the object, as no worker imports the main module.
     """
-    portable = copy.copy(spec)
+    copied = copy.copy(spec)
     for name in ("entry_point", "vector_entry_point"):
         value = getattr(spec, name)
         module, attribute = getattr(value, "__module__", _MAIN), getattr(value, "__name__", "")
-        if module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
+        if isinstance(value, str):
+            if value.startswith(f"{_MAIN}:"):
+                value = getattr(sys.modules[_MAIN], value.partition(":")[2], value)
+        elif module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
             value = f"{module}:{attribute}"
-        setattr(portable, name, value)
-    return portable
+        setattr(copied, name, value)
+    return copied
 
 
 def refuse_rerun() -> None:

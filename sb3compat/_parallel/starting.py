@@ -48,9 +48,11 @@ class Noting:
         self, number: int | None = None, tell: Callable[[int], None] | None = None
     ) -> None:
         self._number, self._tell = number, tell
+        self._before: object = None
 
     def __enter__(self) -> None:
         if self._number is not None:
+            self._before = signal.getsignal(signal.SIGUSR1)
             faulthandler.register(signal.SIGUSR1, file=self._number, all_threads=False)
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +60,7 @@ class Noting:
             faulthandler.unregister(signal.SIGUSR1)
             # That restores the handler from before, even if a function has set one since.
             handler = signal.getsignal(signal.SIGUSR1)
-            if handler is not None:  # None is one that Python has not set
+            if handler not in (None, self._before):
                 with suppress(ValueError):  # another thread than the main one, which may set none
                     signal.signal(signal.SIGUSR1, handler)
 

@@ -87,6 +87,7 @@ class WrapperClass:
         others = [cls for cls in listed if not _is_importable(cls)]
         self._names = [(c.__module__, c.__qualname__) for c in listed if c not in others]
         self._places = [place for cls in others for place in _places(cls)]
+        self._marks = [by_value.mark_of(cls) for cls in others]  # by which a fork knows its own
         # An abstract class or a protocol may have instances that do not derive from it.
         self._decides = bool(others) or any(
             type(c).__instancecheck__ is not type.__instancecheck__ for c in listed
@@ -116,13 +117,15 @@ class WrapperClass:
             return True
         if any(by_value.class_at(*place) in cls.__mro__ for place in self._places):
             return True
+        if self._marks and any(by_value.mark_of(base) in self._marks for base in cls.__mro__):
+            return True
         return self._decides and isinstance(wrapper, self.classes)
 
     def __getstate__(self) -> Any:
-        return self._names, self._places, self._decides, by_value.dumps(self.classes)
+        return self._names, self._places, self._marks, self._decides, by_value.dumps(self.classes)
 
     def __setstate__(self, state: Any) -> None:
-        self._names, self._places, self._decides, self._data = state
+        self._names, self._places, self._marks, self._decides, self._data = state
 
 
 def _is_importable(cls: type) -> bool:

@@ -258,7 +258,9 @@ class Wrapped:
         with paused(() if mask[0] else wrappers_of(self.env)):
             none: list[Options] = [{}] * self.env.num_envs
             result = self._reset(none, options=MaskOptions(reset_mask=mask))
-        if self._driving.steps:
+        if mask.all():
+            self._check_start()
+        elif self._driving.steps:
             raise PartialResetError(
                 f"Expected a reset of the rows {shown(np.flatnonzero(mask).tolist())} to step no "
                 f"row, but a wrapper in {self.env} has stepped {self.base.env} in its reset: the "
@@ -291,9 +293,10 @@ class Wrapped:
                 raise PartialResetError(
                     f"Expected a reset of the rows {shown(rows.tolist())} to leave the "
                     f"observations of all others as they were, but it has changed them: a wrapper "
-                    f"in {self.env} resets its state for all rows. Let it reset its "
-                    "state for the rows in options['reset_mask'] only, or build the "
-                    "environment with autoreset_mode=AutoresetMode.SAME_STEP."
+                    f"in {self.env} resets its state for all rows, or draws noise. Let it reset "
+                    "its state for the rows in options['reset_mask'] only, put the noise into a "
+                    "wrapper around each sub-environment or around the result of to_sb3, or build "
+                    "the environment with autoreset_mode=AutoresetMode.SAME_STEP."
                 )
 
     def render(self) -> Any:

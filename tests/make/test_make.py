@@ -119,6 +119,14 @@ def calls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], bool]:
     return {"env_id": ours, **arguments, **only_ours}, theirs, files
 
 
+def test_arguments_that_agree_may_be_given_twice() -> None:
+    env = sb3compat.make_vec_env(
+        "CartPole-v1", 2, autoreset_mode="SameStep", vec_env_kwargs={"autoreset_mode": "SameStep"}
+    )
+    assert env.env.unwrapped.autoreset_mode is AutoresetMode.SAME_STEP
+    env.close()
+
+
 @pytest.mark.filterwarnings("ignore:.*latest versioned environment")
 @settings(max_examples=examples(600))
 @given(calls(), st.lists(st.booleans(), max_size=12))

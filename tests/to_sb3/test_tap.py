@@ -217,6 +217,13 @@ def test_wrapper_that_treats_a_reset_as_one_of_all_rows_is_refused_around_any_en
             env.step(np.array([0, turn % 2]))  # so that row 0 falls first
 
 
+@pytest.mark.parametrize("mode", ON_DEMAND)
+def test_wrapper_may_step_where_all_rows_end_at_once(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(Warms(SyncVectorEnv(fns(lengths=(3,)), autoreset_mode=mode)))
+    env.reset()
+    assert [step(env)[2].tolist() for _ in range(4)] == [[False] * 2, [True] * 2] * 2
+
+
 @mode_of
 @class_of
 def test_wrapper_may_step_in_a_reset_of_all_rows_unless_an_episode_ends(
