@@ -171,7 +171,7 @@ def test_exception_at_any_point_leaves_every_message_accounted_for(
         exchange.receive(60.0)
 
     total = count(lambda: ask(make(), 0))
-    every = 1 if nightly() and size == 1 else max(1, total // (200 if nightly() else 15)) | 1
+    every = 1 if nightly() and size == 1 else max(1, total // (200 if nightly() else 40)) | 1
     interrupted = 0
     for at in range(1, total + 1, every):
         exchange = make()
