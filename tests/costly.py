@@ -29,9 +29,9 @@ CASES = {
     "conformance/public_adapters::the_main_defect_of_a_port_is_found": 0,
     "conformance/matrix::what_is_not_as_it_says_is_named": 2,
     "conformance/matrix::a_survivor_fails_the_run": 0,
-    "conformance/pyplugin::checks_of_a_conftest_run": 0,
-    "conformance/pyplugin::the_knowledge_of_an_environment_is_passed_on": 0,
-    "conformance/pyplugin::known_failures_of_other_libraries_are_xfails": 0,
+    "conformance/pytest_plugin::checks_of_a_conftest_run": 0,
+    "conformance/pytest_plugin::the_knowledge_of_an_environment_is_passed_on": 0,
+    "conformance/pytest_plugin::known_failures_of_other_libraries_are_xfails": 0,
     "conformance/run/child::a_reset_that_hangs_is_a_finding": 0,
     "conformance/run/child::a_close_that_hangs_is_a_finding": 0,
     "conformance/run/child::a_crash_is_told_once": 0,
@@ -148,7 +148,7 @@ CASES = {
 
 def short(node_id: str) -> str:
     """What `CASES` calls a test: `room/module::function`, without its case and each `test_`."""
-    return re.sub(r"^tests/|\.py\b|test_|\[.*", "", node_id)
+    return re.sub(r"^tests/|\.py\b|\btest_|\[.*", "", node_id)
 
 
 def left_out(items: Iterable[tuple[str, Item]]) -> list[Item]:

@@ -58,7 +58,8 @@ def test_a_stack_of_frames_is_pushed_on_along_its_axis(axis: int) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_thread_that_ends_meanwhile_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = Path.read_text
-    processes = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1) for _ in range(2)]
+    command = [sys.executable, "-c", "print(); input()"]
+    processes = [subprocess.Popen(command, stdin=-1, stdout=-1) for _ in range(2)]
     pid = str(processes[0].pid)
     gone = ["children", pid]
 
@@ -70,6 +71,9 @@ def test_a_thread_that_ends_meanwhile_hides_nothing(monkeypatch: pytest.MonkeyPa
         return usual(path, *args, **kwargs)
 
     try:
+        for process in processes:
+            assert process.stdout
+            process.stdout.readline()  # for a moment, a new process has no command line
         everything = belongings()
         monkeypatch.setattr(Path, "read_text", read_text)
         # One of the processes looks as if it had ended, too.
