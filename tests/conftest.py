@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from tests import costly, profiles
-from tests.side_by_side import APART
+from tests.side_by_side import LAST
 
 profiles.load()
 
@@ -42,12 +42,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
     for item in items:
-        for name, folders in APART.items():
+        for name, folders in LAST.items():
             if item.get_closest_marker(name) and not item.nodeid.startswith(folders):
                 raise pytest.UsageError(
                     f"Expected tests with the mark {name} in {', '.join(folders)}, where they are "
-                    f"collected to be run apart; got {item.nodeid}. Move it there."
+                    f"put last; got {item.nodeid}. Move it there."
                 )
     # JAX and Ray start threads, and a process with threads must not fork, which AsyncVectorEnv does
     # by default. So whatever brings in one of them comes last.
-    items.sort(key=lambda item: any(item.get_closest_marker(name) for name in ("jax", "ray")))
+    items.sort(key=lambda item: any(map(item.get_closest_marker, LAST)))

@@ -141,7 +141,6 @@ CASES = {
     "to_gymnasium/stepper::overridden_methods_of_a_vec_env_are_called": 22,
     "to_sb3/bases::environment_used_before_goes_on_unless_an_autoreset_is_pending": 12,
     "to_sb3/sb3/training::training_gives_the_same_weights": 3,
-    "one_step::page_follows_the_step": 4,
     "ipc/pipes::answers_of_all_sizes": 8,
 }
 

@@ -31,20 +31,18 @@ ROOMS = sorted(
 # Those that have a process of their own, and the scripts of other libraries, of which each has an
 # environment of its own: `make real`.
 OTHERS = (KIT, THERE, WORKERS, "tests/real")
-# JAX and Ray have a process of their own because they start threads. Collecting the whole suite for
-# a few tests takes longer than these take; so they are in these folders, which `conftest` sees to.
-APART = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
+# JAX and Ray start threads, and a process with threads must not fork. The tests that bring them in
+# are in these folders, and `conftest` puts them last.
+LAST = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # Together they are the suite: each test is in exactly one. Several processes must not write one
 # cache.
 SUITE = {
-    "ray": ("-m", "ray", *APART["ray"]),
+    "workers": (WORKERS,),
     "kit": (f"--ignore={CHECKS}", KIT),
-    "whole": ("-m", "not jax", *(f"--ignore={room}" for room in ROOMS), "tests"),
-    "adapters": ("-m", "not jax", *(room for room in ROOMS if room not in OTHERS)),
+    "to_sb3": (THERE,),
+    "adapters": tuple(room for room in ROOMS if room not in OTHERS),
+    "whole": (*(f"--ignore={room}" for room in ROOMS), "tests"),
     "checks": (CHECKS,),
-    "workers": ("-m", "not ray", WORKERS),
-    "to_sb3": ("-m", "not jax", THERE),
-    "jax": ("-m", "jax", *APART["jax"]),
 }
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 BESIDE = {"lint": ("make", "lint"), "demo": ("make", "demo", "ARGS=--short")}
