@@ -35,12 +35,13 @@ OTHERS = (KIT, THERE, WORKERS, "tests/real")
 # are in these folders, and `conftest` puts them last.
 LAST = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # Together they are the suite: each test is in exactly one. Several processes must not write one
-# cache.
+# cache. Ray's tests wait long for its actors, so they have a process of their own.
 SUITE = {
-    "workers": (WORKERS,),
-    "kit": (f"--ignore={CHECKS}", KIT),
     "to_sb3": (THERE,),
+    "kit": (f"--ignore={CHECKS}", KIT),
     "adapters": tuple(room for room in ROOMS if room not in OTHERS),
+    "workers": ("-m", "not ray", WORKERS),
+    "ray": ("-m", "ray", WORKERS),
     "whole": (*(f"--ignore={room}" for room in ROOMS), "tests"),
     "checks": (CHECKS,),
 }
@@ -129,8 +130,7 @@ def main(arguments: Sequence[str]) -> int:
     if unknown := set(names) - BESIDE.keys():
         parser.error(f"Expected some of {', '.join(BESIDE)}, got {', '.join(sorted(unknown))}.")
     try:
-        # Those beside need no torch or little: first, so that fewer processes compile it at once.
-        ended = run([*(Part(name, BESIDE[name]) for name in names), *suite()])
+        ended = run([*suite(), *(Part(name, BESIDE[name]) for name in names)])
     except KeyboardInterrupt:
         return 130
     print(summary(ended))
