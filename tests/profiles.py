@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
 # The share of a test's examples that each profile runs. A night has room for a sixth of them.
-SHARES = {"dev": 0.07, "nightly": 0.16}
-FEWEST = 8
+SHARES = {"dev": 0.1, "nightly": 0.16}
+FEWEST = 10
 
 
 def profile() -> str:

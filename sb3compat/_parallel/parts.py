@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-from gymnasium.spaces import Dict, Tuple
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
@@ -323,17 +322,18 @@ def order_of(first: tuple[Space, Space], own: tuple[Space, Space]) -> LeafOrder:
         first: The spaces by which the arrays are laid out.
         own: The worker's own, of the same form.
     """
-    (observed, acted), (own_observed, own_acted) = map(_keys_of, first), map(_keys_of, own)
+    (observed, acted), (own_observed, own_acted) = (
+        [_keys_of(BatchLayout(space, 1, what)) for space, what in zip(pair, _SPACES, strict=True)]
+        for pair in (first, own)
+    )
     return LeafOrder(
         [own_observed.index(key) for key in observed], [acted.index(key) for key in own_acted]
     )
 
 
-def _keys_of(space: Space) -> list[Any]:
+def _keys_of(layout: BatchLayout) -> list[Any]:
     """The key of each leaf."""
-    if isinstance(space, Dict):
-        return list(space.spaces)
-    return list(range(len(space.spaces))) if isinstance(space, Tuple) else [None]
+    return [None] if layout.keys is None else layout.keys
 
 
 def _same_form(one: Space, two: Space, what: str) -> bool:
@@ -347,7 +347,7 @@ def _form(space: Space, what: str) -> tuple[Any, ...]:
     kinds = map(type, layout.unpack(space))
     leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
     parts = zip(kinds, leaves, layout.starts, strict=True)
-    return layout.kind, dict(zip(_keys_of(space), parts, strict=True))
+    return layout.kind, dict(zip(_keys_of(layout), parts, strict=True))
 
 
 def _part_of_singles(envs: list[Any], observations: Observations, actions: Actions) -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import gymnasium as gym
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import declared_mode, names_mode, parse_mode
 from sb3compat._convert.observations import Observations
@@ -18,6 +18,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.bases import base_of
+from sb3compat._to_sb3.wrappers import wrappers_of
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import (
@@ -98,17 +99,17 @@ def check_env(env: object) -> None:
 
 def _check_spaces(env: AnyVectorEnv) -> None:
     """Refuse wrappers that change the space of a batch and leave that of a row, which SB3 gets."""
-    while isinstance(env, VectorWrapper):
+    for wrapper in wrappers_of(env):
         for space in ("observation_space", "action_space"):
             single = f"single_{space}"
-            own, inside = (getattr(each, space, None) for each in (env, env.env))
-            if own != inside and getattr(env, single) == getattr(env.env, single, None):
+            own, inside = (getattr(each, space, None) for each in (wrapper, wrapper.env))
+            row = getattr(wrapper, single)
+            if own != inside and row == getattr(wrapper.env, single, None):
                 raise UnsupportedEnvError(
-                    f"Expected {env} to change its {single} as it changes its {space}, got "
-                    f"{single}={shown(getattr(env, single))} as inside, and "
-                    f"{space}={shown(own)}. Set its {single} as well."
+                    f"Expected {wrapper} to change its {single} as it changes its {space}, got "
+                    f"{single}={shown(row)} as inside, and {space}={shown(own)}. Set its {single} "
+                    "as well."
                 )
-        env = env.env
 
 
 def _hint(env: object) -> str:

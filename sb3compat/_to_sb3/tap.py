@@ -304,7 +304,7 @@ class Wrapped:
         return self.env.render()
 
     def _check_start(self) -> None:
-        """Refuse a reset in which a wrapper steps to the end of an episode, which nobody resets."""
+        """Refuse a reset in which a wrapper has ended an episode: no one would reset that row."""
         ended = np.logical_or(*map(to_numpy, self.base.flags or (False, False)))
         if ended.any() and self.base.mode != AutoresetMode.SAME_STEP:
             raise UnsupportedEnvError(

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat._parallel.parts import Parts
@@ -99,3 +99,20 @@ def test_vector_environment_that_cannot_be_adapted_is_refused_in_the_worker() ->
     with pytest.raises(sb3compat.AutoresetModeError) as caught:
         forked([lambda: UnknownEnv(fns(2), mode=None)])
     assert "in the worker of env_fns[0]:" in str(caught.value.__cause__)
+
+
+def test_largest_seed_is_that_of_an_environment_around_a_simulator() -> None:
+    """Whose innermost object, by `unwrapped`, is the simulator."""
+
+    class AroundASimulator(UnknownEnv):
+        unwrapped = property(lambda self: object())
+
+    class Reset:
+        largest_seed = 100
+
+        def __call__(self, env: AroundASimulator, mask: Any) -> Any:
+            return env.reset_rows(mask, None, None)
+
+    sb3compat.register_partial_reset(AroundASimulator, Reset())
+    parts = made(lambda: VectorWrapper(AroundASimulator(fns(2), AutoresetMode.SAME_STEP)))
+    assert parts.largest_seed == 100

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import re
 import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sb3compat
 from sb3compat._parallel import signs, workers
+from sb3compat._parallel.starting import Noting
 from tests.envs import ScriptedEnv, script
 from tests.interrupts import counting, no_hang
 from tests.parallel.failing import opened
@@ -91,6 +95,27 @@ class Handling(ScriptedEnv):
     def hit(self) -> list[int]:
         signal.raise_signal(signal.SIGUSR1)
         return self.signs
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="by /proc")
+def test_handler_that_python_does_not_know_stays(tmp_path: Path) -> None:
+    """An environment may be written in C."""
+
+    def ignored() -> bool:
+        status = Path("/proc/self/status").read_text()
+        mask = int(status.partition("SigIgn:")[2].split()[0], 16)
+        return bool(mask >> (signal.SIGUSR1 - 1) & 1)
+
+    before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    libc = ctypes.CDLL(None)
+    libc.signal(int(signal.SIGUSR1), ctypes.c_void_p(1))  # SIG_IGN
+    try:
+        assert ignored()
+        with (tmp_path / "stacks").open("w") as file, Noting(file.fileno()):
+            assert not ignored()
+        assert ignored()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize("make", [forked, sb3compat.ParallelVecEnv])
