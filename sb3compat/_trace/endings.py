@@ -11,8 +11,8 @@ from sb3compat._convert.types import Info
 from sb3compat._trace.marks import Judgement
 from sb3compat._trace.record import Call, CallValue, Ending, Role
 from sb3compat.conformance import record as kit
-from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.rows import Episode, by_row, obs_of
+from sb3compat.conformance.variants import action_of
 
 
 def endings_of(
@@ -75,7 +75,7 @@ def _of_step(call: kit.Call, episode: Episode, info: Info) -> list[CallValue]:
     i, results = episode.row, call.copies
     ignored = " (ignored)" * (call is episode.start)
     values = [
-        CallValue(f"action{ignored}", _action(call, episode)),
+        CallValue(f"action{ignored}", action_of(episode.record, call.copies["actions"], i)),
         CallValue("obs", _obs(call, episode), _role(call, episode)),
         CallValue("reward", results["rewards"][i]),
     ]
@@ -133,9 +133,3 @@ def _as_numpy(obs: Any) -> Any:
     if isinstance(obs, tuple):
         return tuple(map(_as_numpy, obs))
     return to_numpy(obs) if is_foreign_array(obs) else obs
-
-
-def _action(call: kit.Call, episode: Episode) -> Any:
-    name = "action_space" if episode.record.family == "vec_env" else "single_action_space"
-    space = episode.record.attribute(name).value
-    return PRELUDE["part"](space, call.copies["actions"], episode.row)

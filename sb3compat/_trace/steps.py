@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any, NoReturn
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import concatenate, create_empty_array
 
@@ -100,9 +101,7 @@ class Stepping:
 
     def _step(self) -> Iterator[Op]:
         """A step; in DISABLED mode, a reset of the rows that ended follows, as a user has to."""
-        # Not None, as the space is one that can be batched.
-        out: Any = create_empty_array(self._space, len(self._actions), np.empty)
-        yield Op("step", (concatenate(self._space, self._actions, out),))
+        yield Op("step", (self._batch(),))
         over = set(self.record.calls[-1].ended) - self._waiting
         for i in self.record.rows:
             if i not in self._waiting:
@@ -112,6 +111,14 @@ class Stepping:
         if rows := due_rows(self.record):
             mask = np.isin(self.record.rows, rows)
             yield Op("reset", kwargs={"options": {"reset_mask": mask}})
+
+    def _batch(self) -> Any:
+        """The actions of all rows; a `VecEnv` takes a list where they have parts."""
+        if self.record.family == "vec_env" and isinstance(self._space, spaces.Dict | spaces.Tuple):
+            return list(self._actions)
+        # Not None, as the space is one that can be batched.
+        out: Any = create_empty_array(self._space, len(self._actions), np.empty)
+        return concatenate(self._space, self._actions, out)
 
 
 def _no_other(*_: Any) -> NoReturn:

@@ -203,6 +203,58 @@ def test_environment_whose_resets_move_nothing_is_not_marked(
     assert sb3compat.trace(make).marks == ()
 
 
+class Echo(Stays):
+    """Observes the action that it takes, which has to be of its space."""
+
+    observation_space = gym.spaces.Box(-1, 3, (2,), np.float32)
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(1)
+        self.action_space = space
+
+    def reset(self, **kwargs: Any) -> Any:
+        return np.full(2, -1, np.float32), super().reset(**kwargs)[1]
+
+    def step(self, action: Any) -> Any:
+        assert action in self.action_space
+        return flat(action), *super().step(action)[1:]
+
+
+def flat(action: Any) -> Any:
+    parts = action.values() if isinstance(action, dict) else action
+    return np.array([np.ravel(part)[0] for part in parts], np.float32)
+
+
+@pytest.mark.parametrize("num_envs", [2, 3])
+@pytest.mark.parametrize(
+    "space",
+    [
+        gym.spaces.Tuple((gym.spaces.Discrete(3), gym.spaces.Discrete(3))),
+        gym.spaces.Tuple((gym.spaces.Discrete(3), gym.spaces.Box(-1, 1, (2,)))),
+        gym.spaces.Dict(a=gym.spaces.Discrete(3), b=gym.spaces.Box(-1, 1, (2,))),
+    ],
+)
+def test_actions_in_parts_are_those_that_each_row_takes(space: Any, num_envs: int) -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    rows = [lambda: Echo(space)] * num_envs
+    shown = []
+    for make in (vec_env.DummyVecEnv, SyncVectorEnv):
+        found = sb3compat.trace(lambda make=make: make(rows), episodes=1)
+        assert found.marks == ()
+        for layout in found.layouts:
+            assert not layout.refusal
+            for ending in layout.endings:
+                at = next(k for k, call in enumerate(ending.calls) if call.ended)
+                final = ending.calls[at].value(BY_API[layout.api][0])
+                took = ending.calls[at].value("action")
+                assert final is not None
+                assert took is not None
+                np.testing.assert_array_equal(final.value, flat(took.value))
+                shown.append((ending.row, flat(took.value).tolist()))
+    # The same for each API.
+    assert len({(row, *took) for row, took in shown}) == num_envs
+
+
 def test_observations_that_are_texts_are_shown_by_row() -> None:
     class Says(Stays):
         observation_space = gym.spaces.Text(9)
