@@ -103,7 +103,7 @@ examples:
 exit codes:
   0  nothing looks wrong
   1  something looks wrong
-  2  wrong use, or TARGET cannot be made
+  2  wrong use, or TARGET cannot be made, or it raises an exception
 """
 
 
@@ -193,7 +193,9 @@ def _run(given: argparse.Namespace) -> int:
 
         return print_versions(sb3compat.__version__)
     if given.command == "trace":
-        return _trace(given)
+        from sb3compat._trace.command import command
+
+        return command(given)
     if given.command == "tune":
         return _tune(given)
     if given.command == "check":
@@ -204,17 +206,6 @@ def _run(given: argparse.Namespace) -> int:
     module = import_module(f"sb3compat.conformance.commands.{given.command}")
     code: int = module.command(given)
     return code
-
-
-def _trace(given: argparse.Namespace) -> int:
-    from sb3compat._trace.command import command
-    from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
-
-    try:
-        target = resolve(given.target, making_of(given))
-    except TargetError as error:
-        return _complain(str(error))
-    return command(given, target.factory)
 
 
 def _tune(given: argparse.Namespace) -> int:
