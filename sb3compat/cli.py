@@ -124,7 +124,7 @@ examples:
 
 exit codes:
   0  a table was printed
-  2  wrong use, or no environment could be made
+  2  wrong use, or no environment could be made, or one raises an exception in a step
 """
 
 
@@ -210,6 +210,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _tune(given: argparse.Namespace) -> int:
     from sb3compat._tune.command import command
+    from sb3compat.conformance.commands.check import why_not_made
     from sb3compat.conformance.commands.targets import FACTORY, TargetError, imported
 
     env_id, shown = given.env, repr(given.env)
@@ -219,6 +220,10 @@ def _tune(given: argparse.Namespace) -> int:
             env_id, _ = imported(found["where"], found["what"], "make_env")
         except TargetError as error:
             return _complain(str(error))
+        except Exception as error:
+            trace, line = why_not_made(given.env, error)
+            print(trace, file=sys.stderr, end="")
+            return _complain(line)
         shown = found["what"]
     return command(env_id, shown, given.n_envs, given.seconds, as_json=given.json)
 
