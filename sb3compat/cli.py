@@ -103,7 +103,7 @@ examples:
 exit codes:
   0  nothing looks wrong
   1  something looks wrong
-  2  wrong use, or TARGET cannot be made
+  2  wrong use, or TARGET cannot be made, or it raises an exception
 """
 
 
@@ -124,7 +124,7 @@ examples:
 
 exit codes:
   0  a table was printed
-  2  wrong use, or no environment could be made
+  2  wrong use, or no environment could be made, or one raises an exception in a step
 """
 
 
@@ -193,7 +193,9 @@ def _run(given: argparse.Namespace) -> int:
 
         return print_versions(sb3compat.__version__)
     if given.command == "trace":
-        return _trace(given)
+        from sb3compat._trace.command import command
+
+        return command(given)
     if given.command == "tune":
         return _tune(given)
     if given.command == "check":
@@ -206,19 +208,9 @@ def _run(given: argparse.Namespace) -> int:
     return code
 
 
-def _trace(given: argparse.Namespace) -> int:
-    from sb3compat._trace.command import command
-    from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
-
-    try:
-        target = resolve(given.target, making_of(given))
-    except TargetError as error:
-        return _complain(str(error))
-    return command(given, target.factory)
-
-
 def _tune(given: argparse.Namespace) -> int:
     from sb3compat._tune.command import command
+    from sb3compat.conformance.commands.check import why_not_made
     from sb3compat.conformance.commands.targets import FACTORY, TargetError, imported
 
     env_id, shown = given.env, repr(given.env)
@@ -228,6 +220,10 @@ def _tune(given: argparse.Namespace) -> int:
             env_id, _ = imported(found["where"], found["what"], "make_env")
         except TargetError as error:
             return _complain(str(error))
+        except Exception as error:
+            trace, line = why_not_made(given.env, error)
+            print(trace, file=sys.stderr, end="")
+            return _complain(line)
         shown = found["what"]
     return command(env_id, shown, given.n_envs, given.seconds, as_json=given.json)
 

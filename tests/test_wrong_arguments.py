@@ -147,7 +147,7 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
     "trace": {
         "env": (None, 3, STRANGE, ONE()),
         "episodes": COUNT,
-        "seed": (*SEED, None),
+        "seed": (*SEED, None, -1),
         "rows": (0, 4, "x", 1.5, [None], STRANGE),
         "max_steps": COUNT,
         "autoreset_mode": MODE,

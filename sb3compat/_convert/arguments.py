@@ -95,12 +95,12 @@ def check_fits(fits: bool, name: str, value: object, wanted: str, way_out: str) 
         )
 
 
-def plain_count(name: str, value: object) -> int:
-    """A count of at least 1.
+def plain_count(name: str, value: object, least: int = 1) -> int:
+    """A count of at least 1, or of another number.
 
     Raises:
         TypeError: If it is no integer, such as 2.0.
-        ValueError: If it is less than 1.
+        ValueError: If it is less.
     """
     try:
         count = operator.index(cast("SupportsIndex", value))
@@ -109,8 +109,10 @@ def plain_count(name: str, value: object) -> int:
             f"Expected {name} to be an int, got {name}={shown(value)} ({type(value).__name__}). "
             "Pass a whole number."
         ) from None
-    if count < 1:
-        raise ValueError(f"Expected {name} to be at least 1, got {name}={count}. Pass 1 or more.")
+    if count < least:
+        raise ValueError(
+            f"Expected {name} to be at least {least}, got {name}={count}. Pass {least} or more."
+        )
     return count
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat._convert.arguments import check_fits, plain_count, plain_seed
+from sb3compat._convert.arguments import plain_count
 from sb3compat._convert.types import AnyVectorEnv
 from sb3compat._to_gymnasium.adapter import to_gymnasium
 from sb3compat._to_sb3.accept import check_env, find_mode
@@ -148,9 +148,7 @@ def trace(
         ('Gymnasium NEXT_STEP', 2, ())
     """
     episodes, max_steps = plain_count("episodes", episodes), plain_count("max_steps", max_steps)
-    given_seed = plain_seed(seed)
-    check_fits(given_seed is not None, "seed", seed, "an int", "Pass a whole number.")
-    seed = given_seed or 0
+    seed = plain_count("seed", seed, 0)  # spaces take no negative one
     making = callable(env) and not hasattr(env, "num_envs")
     first = env() if making else env
     ways = list(_ways(first, autoreset_mode))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
         as_json: Whether to print JSON in place of a table.
 
     Returns:
-        0, or 2 if it can be made in no way.
+        0, or 2 if it can be made in no way, or raises an exception in a step.
     """
     candidates = ways(env_id, shown, n_envs)
     made: dict[str, VecEnv] = {}
@@ -37,6 +38,10 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
         for way in candidates:
             _make(way, env_id, made, reasons)
         found = rates(made, seconds) if made else {}
+    except Exception:  # whatever the user's environment raises
+        traceback.print_exc()
+        print(f"sb3compat: {shown} cannot be timed, see above.", file=sys.stderr)
+        return 2
     finally:
         for env in made.values():
             env.close()

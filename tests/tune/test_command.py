@@ -24,6 +24,13 @@ def make_env():
 
 def fails():
     raise OSError("no simulator")
+
+class Hangs(gym.Wrapper):
+    def step(self, action):
+        raise OSError("the simulator hangs")
+
+def hangs():
+    return Hangs(make_env())
 """
 
 
@@ -52,6 +59,7 @@ def test_functions_are_timed_too(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tuned_envs.py").write_text(ENVS)
     file = str(tmp_path / "tuned_envs.py")
     found = told(capsys, f"{file}:make_env", 1)
@@ -60,8 +68,17 @@ def test_functions_are_timed_too(
     assert main(["tune", f"{file}:fails", "--n-envs", "1"]) == 2
     said = capsys.readouterr().err  # once, as the reason is the same for all
     assert said == "sb3compat: fails cannot be made: OSError: no simulator\n"
+    assert main(["tune", f"{file}:hangs", "--n-envs", "1", "--seconds", "0.1"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback (most recent call last):")
+    assert said.endswith("\nsb3compat: hangs cannot be timed, see above.\n")
     assert main(["tune", f"{file}:nothing"]) == 2
     assert "Expected" in capsys.readouterr().err
+    (tmp_path / "broken_envs.py").write_text("import no_such_simulator")
+    assert main(["tune", "broken_envs.py:make_env"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback (most recent call last):")
+    assert said.endswith("\nsb3compat: broken_envs.py:make_env cannot be made, see above.\n")
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,7 @@ def command(given: Namespace) -> int:
         return complain(str(error))
     except Exception as error:
         progress.clear()
-        hint = " Does it take the arguments of --env-kwargs?" if given.env_kwargs else ""
-        trace, line = why_not_made(given.target, error)
-        print(trace, file=sys.stderr, end="")
-        return complain(line + hint * bool(trace))
+        return complain_of(given, error)
     finally:
         progress.clear()
     if given.no_times:
@@ -85,6 +82,14 @@ def _run(target: Target, options: Options, progress: Progress) -> tuple[Report, 
         complain("interrupted")
         return error.report, INTERRUPTED
     return report, CLEAN if report.ok else FAILED
+
+
+def complain_of(given: Namespace, error: Exception) -> int:
+    """Print why the target cannot be made, and return the exit code."""
+    hint = " Does it take the arguments of --env-kwargs?" if given.env_kwargs else ""
+    trace, line = why_not_made(given.target, error)
+    print(trace, file=sys.stderr, end="")
+    return complain(line + hint * bool(trace))
 
 
 def why_not_made(target: str, error: Exception) -> tuple[str, str]:

@@ -11,6 +11,7 @@ _PACKAGE = Path(__file__).parents[2]
 # Frames of these files and folders stand between the user's command and the user's code.
 _OURS = (
     str(_PACKAGE / "conformance"),
+    str(_PACKAGE / "_trace"),
     str(_PACKAGE / "cli.py"),
     str(_PACKAGE / "pytest_plugin.py"),
     str(Path(importlib.__file__).parent),

@@ -52,7 +52,9 @@ def batch_source(family: Family, actions: Sequence[Any]) -> str:
 def sample_source(subject: Subject) -> str:
     """Source that draws a batch from the environment's own action space."""
     if subject.family == "vec_env":
-        return f"np.stack([env.action_space.sample() for _ in range({subject.num_envs})])"
+        samples = f"[env.action_space.sample() for _ in range({subject.num_envs})]"
+        in_parts = isinstance(subject.actions[0], dict | tuple)
+        return samples if in_parts else f"np.stack({samples})"
     if subject.batched_actions:
         return "env.action_space.sample()"
     singles = f"[env.single_action_space.sample() for _ in range({subject.num_envs})]"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -55,3 +57,14 @@ def test_each_of_a_few_actions_is_a_policy_and_so_are_samples() -> None:
     exec(setup, names)
     assert [eval(sample, names).tolist() for _ in range(8)] == first
     assert sample == sample_source(subject)
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.Tuple([spaces.Discrete(3)] * 2), spaces.Dict(a=spaces.Discrete(3))]
+)
+def test_samples_that_have_parts_are_a_list_for_a_vec_env(space: Any) -> None:
+    subject = replace(examine(TinyVecEnv, seconds=None), actions=tuple(candidates(space)))
+    env = SimpleNamespace(action_space=space)
+    batch = eval(sample_source(subject), {"np": np, "env": env})
+    assert isinstance(batch, list)
+    assert all(space.contains(action) for action in batch)
