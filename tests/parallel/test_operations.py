@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+import random
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, note, settings
+from hypothesis import Phase, note, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -67,10 +69,13 @@ class Operations(RuleBasedStateMachine):
         kwargs = {**self.backend, "start_method": method, "on_worker_lost": policy}
         kwargs["timeout"] = timeout
         warm(type(self), method)
-        self.before = held(alone=True)
+        self.before = self.held()
         self.folder = tempfile.TemporaryDirectory()
         self.pair = Pair(Path(self.folder.name), shape, workers=workers, **kwargs)
         self.at_close: int | None = None
+
+    def held(self) -> Held:
+        return held(alone=True)
 
     def few(self, values: list[int]) -> list[int]:
         return values[: self.pair.n]
@@ -152,7 +157,7 @@ class Operations(RuleBasedStateMachine):
         self.folder.cleanup()
         if sys.exc_info()[0] is not None:  # what has failed already holds some of it
             return
-        left = [now - then for now, then in zip(held(alone=True), self.before, strict=True)]
+        left = [now - then for now, then in zip(self.held(), self.before, strict=True)]
         change = Held(*left)._replace(memory=0)
         # An interrupt within `os.pipe()` or so leaves descriptors of which no Python object knows.
         few = range(2 * interrupts + 1)
@@ -177,6 +182,10 @@ class OnRay(Operations):
     start_methods = ((None, 15.0), (None, PATIENT))
     backend = {"backend": "ray", "actor_options": {"num_cpus": 0.5}}
 
+    def held(self) -> Held:
+        # Ray's core starts threads of its own when it has much to do.
+        return super().held()._replace(threads=threading.active_count())
+
 
 def run(machine: type[Operations], number: int, steps: int) -> None:
     # To shrink what takes seconds, and depends on when a process dies, would take hours.
@@ -196,4 +205,7 @@ def test_operations_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.ray
 @pytest.mark.usefixtures("connected")
 def test_operations_over_ray() -> None:
-    run(OnRay, 25, 20)
+    # A search each: within one, Hypothesis wants equal programs to end alike, and how they end
+    # depends on when an actor dies. The first example of a search is the simplest one.
+    for _ in range(16):
+        run(seed(random.getrandbits(32))(OnRay), 2, 20)
