@@ -67,8 +67,13 @@ lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 types: $(VENV)/types.stamp  ## Check the types of the public functions with pyright
 	@$(BIN)/python -m basedpyright --level error tests/typed.py
 
-bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
+bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run: benchmarks/RESULTS.md
+ifeq ($(strip $(ARGS)),)
+	@$(BIN)/python benchmarks/run.py --write
+	@$(BIN)/python -m versions.stamps benchmarks/RESULTS.md
+else
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+endif
 
 docs: $(VENV)/dev.stamp  ## Build the site into build/site, after docs/reference/checks.md
 	@$(BIN)/python docs/generate.py

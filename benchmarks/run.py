@@ -1,8 +1,8 @@
 """What the conversion costs, as ratios to the obvious alternative.
 
-    make bench
+    make bench                                           # all of it, into benchmarks/RESULTS.md
     make bench ARGS="--only native infos --rounds 31"
-    make bench ARGS="--json docs/performance.json --plot docs/performance.svg"
+    make bench ARGS="--read --write"                     # the same numbers once more
 
 The two sides of a row take turns in short blocks within one run, so that a busy machine slows both;
 the ratio is the median over the rounds. Compare ratios, never times from different runs.
@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from measure import Row
 
 PACKAGES = ("gymnasium", "stable-baselines3", "numpy", "torch")
+ROOT = Path(__file__).parents[1]
+TABLE, JSON, FIGURE = "benchmarks/RESULTS.md", "docs/performance.json", "docs/performance.svg"
+HEAD = """| what | n | sb3compat | compared with | its | ratio | aim | met |
+|---|--:|--:|---|--:|--:|--:|---|"""
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=15, help="blocks for each side of a row")
     parser.add_argument("--only", nargs="+", metavar="TOPIC", help="some topics instead of all")
-    parser.add_argument("--json", type=Path, help="write the results to this file")
-    parser.add_argument("--read", type=Path, help="measure nothing, take the results from there")
-    parser.add_argument("--plot", type=Path, help="draw the ratios into this file")
+    parser.add_argument("--write", action="store_true", help=f"into {TABLE}, {JSON} and {FIGURE}")
+    parser.add_argument("--read", action="store_true", help=f"measure nothing, but take {JSON}")
     parser.add_argument("--parts", action="store_true", help="where the time goes, instead")
     return parser.parse_args()
 
@@ -47,10 +50,10 @@ def measure(args: argparse.Namespace) -> Iterator[Row]:
         yield from TOPICS[topic](args.rounds)
 
 
-def read(path: Path) -> Iterator[Row]:
+def read() -> Iterator[Row]:
     from measure import Row
 
-    return (Row(**row) for row in json.loads(path.read_text())["rows"])
+    return (Row(**row) for row in json.loads((ROOT / JSON).read_text())["rows"])
 
 
 def line(row: Row) -> str:
@@ -60,8 +63,8 @@ def line(row: Row) -> str:
     aim = "" if row.aim is None else f"{row.aim:.2f}"
     met = "" if row.aim is None else "yes" if round(row.ratio, 2) <= row.aim else "no"
     return (
-        f"| {row.what:24} | {row.n:>4} | {values[0]:>16} | {row.other:32} | {values[1]:>16} "
-        f"| {row.ratio:>5.2f} | {aim:>4} | {met:3} |"
+        f"| {row.what} | {row.n} | {values[0]} | {row.other} | {values[1]} "
+        f"| {row.ratio:.2f} | {aim} | {met} |"
     )
 
 
@@ -77,20 +80,27 @@ def main() -> None:
 
         show()
         return
-    print("| what | n | sb3compat | compared with | its | ratio | aim | met |")
-    print("|---|--:|--:|---|--:|--:|--:|---|")
+    print(HEAD)
     rows = []
-    for row in read(args.read) if args.read else measure(args):
+    for row in read() if args.read else measure(args):
         print(line(row), flush=True)
         rows.append(row)
     print("\nratio: sb3compat's time or memory by the other's; 0.5 is half the time for each frame")
-    if args.json:
-        results = {"machine": machine(), "rows": [asdict(row) for row in rows]}
-        args.json.write_text(json.dumps(results, indent=1) + "\n")
-    if args.plot:
-        from plot import draw
+    if args.write:
+        write(rows)
 
-        draw(rows, args.plot, os.cpu_count() or 1)
+
+def write(rows: list[Row]) -> None:
+    from plot import draw
+
+    results = {"machine": machine(), "rows": [asdict(row) for row in rows]}
+    (ROOT / JSON).write_text(json.dumps(results, indent=1) + "\n")
+    draw(rows, ROOT / FIGURE, os.cpu_count() or 1)
+    page = ROOT / TABLE
+    before, _, rest = page.read_text().partition(HEAD)
+    after = rest.partition("\n\n")[2]
+    table = "\n".join([HEAD, *map(line, rows)])
+    page.write_text(f"{before}{table}\n\n{after}")
 
 
 if __name__ == "__main__":
