@@ -73,6 +73,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
         self._none_pending = False  # no autoreset from before
+        self.last_call: object = None
         super().__init__(observations.num_envs, observations.presented, actions.presented)
         self.metadata = metadata
 
@@ -101,6 +102,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             )
         self._check_open()
         self._lost_step = True
+        self.last_call = object()
         # Even if no step is pending: an interrupt may have come just after one was started.
         self._source.cancel()
         self._waiting = False
@@ -207,6 +209,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         # Until the last line, for an exception at any line in between.
         self._lost_step = True
         self._waiting = False
+        self.last_call = object()
         try:
             step = self._source.receive()
         except BaseException as error:

@@ -46,6 +46,11 @@ CASES: dict[str, Case] = {
     "wrapped dummy": (monitored, sb3compat.to_gymnasium, True),
     "wrapped subproc": (lambda made: sb3.VecMonitor(subproc(made)), sb3compat.to_gymnasium, True),
     "subclass": (OwnDummy, sb3compat.to_gymnasium, True),
+    "adapter": (
+        lambda made: sb3.VecMonitor(sb3compat.to_sb3(SyncVectorEnv(made))),
+        sb3compat.to_gymnasium,
+        True,
+    ),
     "handwritten": (lambda made: CountingVecEnv(), sb3compat.to_gymnasium, False),
     "sync": (SyncVectorEnv, sb3compat.to_sb3, True),
     "sync in the same step": (same_step, sb3compat.to_sb3, True),
