@@ -99,7 +99,6 @@ CASES = {
     "parallel/ray_cluster::killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default": 0,
     "parallel/weights::training_with_actors_gives_the_same_weights": 0,
     "parallel/workers::rows_of_a_lost_worker_end_as_truncated": 1,
-    "parallel/workers::dicts_of_a_replaced_worker_may_list_their_keys_in_another_order": 1,
     "parallel/workers::replaced_worker_with_other_spaces_is_refused_and_stays_lost": 1,
     "parallel/workers::worker_that_hangs_is_a_timeout_error_and_close_ends_it": 1,
     "parallel/workers::step_that_raises_is_reported_while_another_hangs": 1,

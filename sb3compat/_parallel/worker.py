@@ -23,7 +23,7 @@ from sb3compat._parallel.messages import (
     dumps_answer,
     failure_of,
 )
-from sb3compat._parallel.parts import EnvFn, LeafOrder, Part, Parts
+from sb3compat._parallel.parts import EnvFn, Part, Parts
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.starting import Noting
 
@@ -185,9 +185,7 @@ class Worker:
             parts.largest_seed,
         )
 
-    def _attach(
-        self, shapes: Shapes, num_envs: int, rows: slice, way: Any, order: LeafOrder
-    ) -> bool:
+    def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:
         """Write into the arrays from now on; returns whether the parent shares their memory."""
         size = size_of(shapes, num_envs)
         memory = self._memory(size, way)
@@ -199,7 +197,6 @@ class Worker:
         first = rows.start
         for part in self._parts:
             first = part.number_from(first)
-            part.order = order
         return self.shares
 
     def _check_options(self, options: Sequence[Options]) -> None:

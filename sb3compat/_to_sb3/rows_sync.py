@@ -42,7 +42,6 @@ from sb3compat._upstream.sync_vector_env import (
     held_observations,
     pending_autoresets,
 )
-from sb3compat.errors import shown, warn
 
 
 class EnvRows:
@@ -199,27 +198,12 @@ class SyncRows(EnvRows):
         held = held_observations(env)
         super().__init__(env, observations, actions, copy=copy, batch=batch, held=held)
         self._env = env
-        self._warned = False
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
         self._held = held_observations(self._env)
         forget_endings(self._env)
-        result = super().reset(seeds, options)
-        if not self._warned:
-            self._warn_of_cuts()
-        return result
-
-    def _warn_of_cuts(self) -> None:
-        cut = [i for i, obs in enumerate(self._held) if self._observations.is_cut(obs)]
-        self._warned = bool(cut)
-        if cut:
-            warn(
-                f"The observations of rows {shown(cut)} have values that the dtype of their "
-                "observation_space cannot represent. They are cast, as in DummyVecEnv. Give "
-                "the sub-environment, or the wrapper that changes its observations, a space of "
-                "the dtype that it returns."
-            )
+        return super().reset(seeds, options)
 
     def check_started(self) -> None:
         """Refuse a first step where rows have ended."""
