@@ -138,7 +138,6 @@ CASES = {
     "to_gymnasium/mistakes::mistake_raises_what_sync_vector_env_raises": 99,
     "to_gymnasium/presented::presented_space_contains_what_is_presented": 23,
     "to_gymnasium/stepper::overridden_methods_of_a_vec_env_are_called": 22,
-    "to_sb3/bases::environment_used_before_goes_on_unless_an_autoreset_is_pending": 12,
     "to_sb3/sb3/training::training_gives_the_same_weights": 3,
     "ipc/pipes::answers_of_all_sizes": 8,
 }

@@ -244,7 +244,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         """
         source: Any = self._source
         other = source.restarts or self._shifted or not is_exactly(self, ParallelVecEnv)
-        return source if source.single and not other else None
+        if other or not source.single:
+            return None
+        self._was_reset = True  # whoever takes them resets the rows
+        return source
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)

@@ -71,7 +71,6 @@ class Worker:
             "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
-            "check_started": self._check_started,
             "reset": self._reset,
             "render": self._render,
             "ask": self._ask,
@@ -203,11 +202,6 @@ class Worker:
         for part in self._parts:
             self._concerns(part)
             part.source.check_options(self._share(part, options))
-
-    def _check_started(self) -> None:
-        for part in self._parts:
-            self._concerns(part)
-            part.source.check_started()
 
     def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Extras:
         """Reset all rows; options are None if none were set since the last time."""

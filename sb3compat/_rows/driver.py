@@ -53,7 +53,7 @@ class Driver:
     def take(self) -> None:
         """Register this adapter as the one that drives the environment.
 
-        Called after its reset, or before a first step without one.
+        Called after its reset.
         """
         token = object()
         with suppress(AttributeError):

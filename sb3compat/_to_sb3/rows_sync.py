@@ -36,11 +36,10 @@ from sb3compat._convert.types import (
     SingleEnv,
     Transition,
 )
-from sb3compat._to_sb3.rows import refuse_pending, reset_kwargs, set_reward, step_info
+from sb3compat._to_sb3.rows import reset_kwargs, set_reward, step_info
 from sb3compat._upstream.sync_vector_env import (
     forget_endings,
     held_observations,
-    pending_autoresets,
 )
 
 
@@ -113,9 +112,6 @@ class EnvRows:
             self.failed = i
             raise
         return batch, infos
-
-    def check_started(self) -> None:
-        """No autoreset is pending."""
 
     def send(self, actions: list[Array]) -> None:
         """Keep the actions for `receive`; there are no workers to send them to."""
@@ -204,10 +200,6 @@ class SyncRows(EnvRows):
         self._held = held_observations(self._env)
         forget_endings(self._env)
         return super().reset(seeds, options)
-
-    def check_started(self) -> None:
-        """Refuse a first step where rows have ended."""
-        refuse_pending(self._env, pending_autoresets(self._env))
 
     def render(self) -> Any:
         """One frame for each row."""

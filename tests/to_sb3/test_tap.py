@@ -67,9 +67,11 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
     del first, second, env
     assert not source.closed
     source.reset(seed=[3, 4])
-    plain.seed(3)
-    plain.reset()
-    same(sb3compat.to_sb3(source).step(ACTIONS), plain.step(ACTIONS))
+    third = sb3compat.to_sb3(source)
+    for either in (third, plain):
+        either.seed(3)
+    same(third.reset(), plain.reset())
+    same(third.step(ACTIONS), plain.step(ACTIONS))
 
 
 def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
