@@ -247,7 +247,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         if other or not source.single:
             return None
         self._was_reset = True  # whoever takes them resets the rows
-        return source
+        commands: RowCommands = source
+        return commands
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)

@@ -54,8 +54,7 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
             f"Expected {wrapper} to be around a VecEnv, got {wrapper} around the VectorEnv "
             f"{inside}. Adapt the environment first: {wrapper}(to_sb3(env))."
         )
-    adapted = not isinstance(env, VecEnv)
-    if adapted and not _presents_vec_env(env):
+    if not isinstance(env, VecEnv) and not _presents_vec_env(env):
         return None
     for name, value in options.items():
         if value is not None:
@@ -63,7 +62,7 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
                 f"Expected no {name}, as {env} is a VecEnv already, or made from one, "
                 f"got {name}={value!r}. Leave it out."
             )
-    vec_env: VecEnv | None = env.settled() if adapted else env
+    vec_env: VecEnv | None = env if isinstance(env, VecEnv) else env.settled()
     return vec_env
 
 

@@ -91,11 +91,21 @@ def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_withi
         assert infos["first"].tolist() == [1]
 
 
+class SharedSteps(ScriptedEnv):
+    """The steps of all rows return the same dict."""
+
+    common: ClassVar[Any] = {}
+
+    def step(self, action: Any) -> Any:
+        return *super().step(action)[:4], self.common
+
+
 @pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
 def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
-    chosen = script(lengths=(1,), shared=True, endings=("terminated", "truncated"))
+    chosen = script(lengths=(1,), endings=("terminated", "truncated"))
     # VecMonitor copies those of rows that end, which here are all of them.
-    envs = sb3compat.to_gymnasium(wrap(dummy([MakeEnv(chosen, row) for row in range(2)])))
+    made = [lambda row=row: SharedSteps(chosen, row) for row in range(2)]
+    envs = sb3compat.to_gymnasium(wrap(dummy(made)))
     envs.reset()
     with pytest.raises(sb3compat.ConversionError, match="its own info dict"):
         envs.step(ACTIONS)
@@ -115,7 +125,7 @@ class Keeping(ScriptedEnv):
         return self._info
 
 
-class Common(ScriptedEnv):
+class SharedResets(ScriptedEnv):
     """The resets of all rows return the same dict."""
 
     common: ClassVar[Any] = {}
@@ -138,7 +148,7 @@ def test_infos_that_a_reset_has_overwritten_are_refused(build: Any, mode: str) -
 
 
 def test_infos_of_resets_that_rows_share_are_refused() -> None:
-    made = [lambda row=row: Common(script(lengths=(2,)), row) for row in (0, 1)]
+    made = [lambda row=row: SharedResets(script(lengths=(2,)), row) for row in (0, 1)]
     envs = sb3compat.to_gymnasium(with_monitor(made))
     with pytest.raises(sb3compat.ConversionError, match="got one dict for several rows"):
         envs.reset()
