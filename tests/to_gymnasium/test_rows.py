@@ -21,7 +21,6 @@ from tests.to_sb3.driving import Gives
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import VecMonitor
 
 MODES = list(AutoresetMode)
 NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
