@@ -204,23 +204,6 @@ def _is_between(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN
 
 
-def refuse_first_step(error: BaseException) -> None:
-    """Raise `CallOrderError` if the first step has failed because `reset` was not called yet.
-
-    Args:
-        error: The exception of a step before the adapter's first reset. Gymnasium's wrapper
-            raises `ResetNeeded` there. Its native CartPole, SB3's monitor and the monitor of this
-            package raise other classes; their texts show what it is.
-
-    Raises:
-        CallOrderError: If `error` is such an exception.
-    """
-    if isinstance(error, ResetNeeded) or str(error).startswith(_RESET_TEXTS):
-        raise CallOrderError(
-            "Expected reset() before the first step. Call env.reset() first."
-        ) from error
-
-
 def traceback_in_worker(where: str, trace: str) -> WorkerError:
     """The cause of an exception that came from a worker. The worker itself is not at fault.
 
@@ -275,10 +258,3 @@ def install_line(extra: str) -> str:
     package need not be on an index.
     """
     return f'pip install "sb3compat[{extra}]"'
-
-
-_RESET_TEXTS = (
-    "Call reset before using step method",
-    "Expected reset() before step()",
-    "Tried to step environment that needs reset",
-)

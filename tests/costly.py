@@ -99,7 +99,6 @@ CASES = {
     "parallel/ray_cluster::killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default": 0,
     "parallel/weights::training_with_actors_gives_the_same_weights": 0,
     "parallel/workers::rows_of_a_lost_worker_end_as_truncated": 1,
-    "parallel/workers::dicts_of_a_replaced_worker_may_list_their_keys_in_another_order": 1,
     "parallel/workers::replaced_worker_with_other_spaces_is_refused_and_stays_lost": 1,
     "parallel/workers::worker_that_hangs_is_a_timeout_error_and_close_ends_it": 1,
     "parallel/workers::step_that_raises_is_reported_while_another_hangs": 1,
@@ -139,7 +138,6 @@ CASES = {
     "to_gymnasium/mistakes::mistake_raises_what_sync_vector_env_raises": 99,
     "to_gymnasium/presented::presented_space_contains_what_is_presented": 23,
     "to_gymnasium/stepper::overridden_methods_of_a_vec_env_are_called": 22,
-    "to_sb3/bases::environment_used_before_goes_on_unless_an_autoreset_is_pending": 12,
     "to_sb3/sb3/training::training_gives_the_same_weights": 3,
     "ipc/pipes::answers_of_all_sizes": 8,
 }

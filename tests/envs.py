@@ -238,44 +238,12 @@ class MakeEnv:
         return Copying(env) if self.copying else env
 
 
-class Reordered(gym.Wrapper[Any, Any, Any, Any]):
-    """Its Dict spaces list their keys in another order, which differs by row."""
-
-    def __init__(self, env: gym.Env[Any, Any], row: int) -> None:
-        super().__init__(env)
-        self.observation_space = _rotated(env.observation_space, row)
-        self.action_space = _rotated(env.action_space, row)
-
-
-def _rotated(space: spaces.Space[Any], count: int) -> spaces.Space[Any]:
-    assert isinstance(space, spaces.Dict)
-    parts = list(space.spaces.items())
-    count %= len(parts)
-    return spaces.Dict([*parts[count:], *parts[:count]])  # a dict would be sorted
-
-
-class MakeReordered:
-    """A function that makes an environment of which each row has an order of keys of its own."""
-
-    def __init__(self, env_fn: MakeEnv) -> None:
-        self.env_fn = env_fn
-
-    def __call__(self) -> gym.Env[Any, Any]:
-        return Reordered(self.env_fn(), self.env_fn.row)
-
-
 class Identity(VectorWrapper):
     """A vector wrapper that changes nothing: with it, whole batches are driven."""
 
 
 BOX = spaces.Box(-1, 1, (3,), np.float32)
 DISCRETE = spaces.Discrete(4)
-
-
-# Parts that could be mistaken for each other, and one that could not.
-ALIKE = spaces.Dict(
-    a=spaces.Box(-1, 1, (3,)), b=spaces.Box(5, 9, (3,)), c=spaces.Box(0, 1, (2,), np.float64)
-)
 
 
 def script(**kwargs: Any) -> Script:

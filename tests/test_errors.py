@@ -13,14 +13,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat import errors
-from sb3compat._make.monitor import EpisodeMonitor
 from sb3compat._upstream.vec_env import set_waiting_seeds
-from sb3compat.errors import CallOrderError, refuse_first_step, shown
+from sb3compat.errors import shown
 from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.lockstep_back import dummy
 from tests.native import NativeEnv
@@ -59,40 +57,6 @@ def test_traceback_of_a_worker_names_no_remedy() -> None:
     cause = errors.traceback_in_worker("row 3", "Traceback: …")
     assert str(cause) == "in the worker of row 3:\nTraceback: …"
     assert not notes(cause)
-
-
-def bare() -> Any:
-    return gym.make("CartPole-v1").unwrapped
-
-
-def monitored_by_sb3() -> Any:
-    return pytest.importorskip("stable_baselines3.common.monitor").Monitor(bare())
-
-
-@pytest.mark.parametrize(
-    "make",
-    [lambda: gym.make("CartPole-v1"), bare, lambda: EpisodeMonitor(bare()), monitored_by_sb3],
-)
-def test_first_step_without_a_reset_is_a_call_order_error(make: Callable[[], Any]) -> None:
-    env = make()
-    with pytest.raises((ResetNeeded, AssertionError, RuntimeError)) as theirs:
-        env.step(0)
-    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step") as caught:
-        refuse_first_step(theirs.value)
-    assert caught.value.__cause__ is theirs.value
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        AssertionError("the action is not in the space"),
-        RuntimeError("connection was reset by the peer"),
-        errors.EndedRowError("Expected rows [1] to be reset"),
-        errors.ClosedError("Expected an open environment for reset"),
-    ],
-)
-def test_other_errors_of_a_first_step_are_not_replaced(error: Exception) -> None:
-    refuse_first_step(error)
 
 
 @pytest.mark.parametrize("length", [0, 197, 198, 199, 1000])

@@ -169,12 +169,3 @@ def test_overridden_methods_of_the_adapter_to_sb3_are_not_bypassed(wrap: Any) ->
 def test_mode_of_the_adapter_below_a_vector_wrapper_is_certain() -> None:
     with pytest.raises(sb3compat.AutoresetModeError, match="which is what"):
         sb3compat.to_sb3(shell(dummy(fns()), DISABLED), autoreset_mode="SameStep")
-
-
-def test_first_step_after_a_pending_autoreset_is_refused() -> None:
-    for mode in (NEXT_STEP, DISABLED):
-        env = shell(dummy(fns(lengths=(1,))), mode)
-        env.reset()
-        env.step([0, 0])
-        with pytest.raises(RuntimeError, match=r"rows \[0, 1\] of VectorEnvAdapter"):
-            sb3compat.to_sb3(env).step([0, 0])

@@ -162,12 +162,6 @@ class Observations(BatchLayout):
         pairs = zip(self.leaves, map(np.asarray, self.unpack(obs)), strict=True)
         return [_cast(array, leaf, source) for leaf, array in pairs]
 
-    def is_cut(self, obs: Observation) -> bool:
-        """Whether `write` changes values of this single observation, as `DummyVecEnv` does."""
-        pairs = zip(self.leaves, map(np.asarray, self.unpack(obs)), strict=True)
-        others = ((leaf, array) for leaf, array in pairs if array.dtype != leaf.dtype)
-        return any(cast_safely(array, leaf.dtype) is None for leaf, array in others)
-
     def picker(self, value: object, name: str) -> Callable[[int], Observation]:
         """Make a function that picks single observations out of `final_obs`.
 

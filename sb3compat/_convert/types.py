@@ -127,6 +127,9 @@ class SubEnvs(Protocol):
 class OwnVecEnv(Protocol):
     """A `VecEnv` of this package; `to_gymnasium` recognises it by this protocol."""
 
+    # Another object after each reset and step.
+    last_call: object
+
     @property
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""

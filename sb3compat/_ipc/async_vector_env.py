@@ -336,14 +336,7 @@ def lingering_autoresets(
     As of Gymnasium 1.4, the worker clears that flag on a reset only with shared memory; without,
     the step after the reset resets the row once more, and its action is lost.
     """
-    return [] if shares_memory(env) else pending_autoresets(env, rows, timeout)
-
-
-def pending_autoresets(
-    env: AnyAsync, rows: Sequence[int], timeout: Deadline = FOR_EVER
-) -> list[int]:
-    """The rows whose next step would be a reset."""
-    if env.autoreset_mode != AutoresetMode.NEXT_STEP:
+    if shares_memory(env) or env.autoreset_mode != AutoresetMode.NEXT_STEP:
         return []
     question = (Question("autoreset"),)
     answers = call(env, "has_wrapper_attr", question, {}, rows, timeout)

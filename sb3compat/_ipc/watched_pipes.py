@@ -89,8 +89,8 @@ class Watch:
             raise WorkerError(
                 f"Expected no outstanding answer from the worker of row {row}, but its answer to "
                 "an earlier call was not received. If step_async() was called, call step_wait(). "
-                "If an exception or interrupt came in between, the answer may never come. Close "
-                "this environment and build a new one."
+                "If indices name a row twice, name it once. If an exception or interrupt came "
+                "in between, the answer may never come. Close this environment and build a new one."
             )
         self.exchange.send({row: data})
         self.check_alive()

@@ -45,10 +45,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
-            The spaces of all parts must be equal except for their bounds, and the order of keys in
-            a Dict; those of the first part are used. Parts of several rows keep the dtype that they
-            return, which must be the same for all parts. Functions and the objects that they refer
-            to are pickled by `cloudpickle`, so lambdas work.
+            The spaces of all parts must be equal except for their bounds; those of the first part
+            are used. Parts of several rows keep the dtype that they return, which must be the same
+            for all parts. Functions and the objects that they refer to are pickled by
+            `cloudpickle`, so lambdas work.
         workers: The number of workers, at most one for each part. By default the number of cores
             that this process may use, taking container limits into account; with Ray, as many as
             the free resources of the cluster allow. Required where Ray places the actors in a
@@ -244,7 +244,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         """
         source: Any = self._source
         other = source.restarts or self._shifted or not is_exactly(self, ParallelVecEnv)
-        return source if source.single and not other else None
+        if other or not source.single:
+            return None
+        self._was_reset = True  # whoever takes them resets the rows
+        commands: RowCommands = source
+        return commands
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import SyncVectorEnv, VectorEnv
@@ -43,18 +43,6 @@ EnvFn = Callable[[], Any]
 _SPACES = ("observation_space", "action_space")
 
 
-class LeafOrder(NamedTuple):
-    """Where a worker's leaves are among the shared arrays: its Dicts may list their keys otherwise.
-
-    Attributes:
-        observations: For each shared array, the number of the worker's own leaf.
-        actions: For each of the worker's own leaves, the number of the shared array.
-    """
-
-    observations: list[int]
-    actions: list[int]
-
-
 @dataclass
 class Part:
     """Rows of a worker that are stepped and reset together.
@@ -65,7 +53,6 @@ class Part:
         rows: The rows, as numbers among those of all workers.
         name: What it is, for messages.
         single: Whether the rows are single environments, each of which takes commands by itself.
-        order: Where its leaves are among the shared arrays; known once these are there.
     """
 
     source: Source
@@ -73,7 +60,6 @@ class Part:
     rows: slice
     name: str
     single: bool = False
-    order: LeafOrder = field(init=False)
 
     @property
     def where(self) -> str:
@@ -109,11 +95,11 @@ class Part:
         if options is not None:
             self.source.check_options(options)
         batch, infos = self.source.reset(seeds, options or [{}] * len(seeds))
-        return infos, share(out.observations, self.rows, self._in_order(batch), self.name)
+        return infos, share(out.observations, self.rows, batch, self.name)
 
     def send(self, actions: list[Array]) -> None:
         """Start the step, with its own rows of these actions of all rows."""
-        self.source.send([actions[number][self.rows] for number in self.order.actions])
+        self.source.send([array[self.rows] for array in actions])
 
     def receive(self, out: Buffers, extras: Extras, *, shared: bool) -> None:
         """Finish the step.
@@ -127,7 +113,7 @@ class Part:
         step = self._received(out, shared=shared)
         if isinstance(step, Transition):
             arrays = [*out.observations, out.rewards]
-            values = [*self._in_order(step.observations), step.rewards]
+            values = [*step.observations, step.rewards]
             extras.arrays.extend(share(arrays, rows, values, self.name))
             out.ended[rows], out.truncated[rows] = step.ended, step.truncated
             extras.infos.update(_more_than_arrays(step, rows.start))
@@ -137,10 +123,6 @@ class Part:
             if infos:
                 extras.vectors.append((rows, infos))
         extras.reset_infos.update((rows.start + i, info) for i, info in resets.items() if info)
-
-    def _in_order(self, leaves: list[Array]) -> list[Array]:
-        """Its own leaves of observations, in the order of the shared arrays."""
-        return [leaves[number] for number in self.order.observations]
 
     def _received(self, out: Buffers, *, shared: bool) -> Transition | tuple[Info, dict[int, Info]]:
         """The transition of the source, if it has not written the results into the arrays."""
@@ -290,7 +272,8 @@ def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], nu
         if not _same_form(one, two, what):
             raise UnsupportedSpaceError(
                 f"Expected all of env_fns to make environments with the same {what}, but for its "
-                f"bounds, got {one} from env_fns[0] and {two} from env_fns[{number}]."
+                "bounds, and with the keys of a Dict in the same order, got "
+                f"{one} from env_fns[0] and {two} from env_fns[{number}]. Make them alike."
             )
 
 
@@ -315,39 +298,18 @@ def check_replacement(first: Described, other: Described, functions: str) -> Non
         )
 
 
-def order_of(first: tuple[Space, Space], own: tuple[Space, Space]) -> LeafOrder:
-    """Where a worker's leaves are among the shared arrays.
-
-    Args:
-        first: The spaces by which the arrays are laid out.
-        own: The worker's own, of the same form.
-    """
-    (observed, acted), (own_observed, own_acted) = (
-        [_keys_of(BatchLayout(space, 1, what)) for space, what in zip(pair, _SPACES, strict=True)]
-        for pair in (first, own)
-    )
-    return LeafOrder(
-        [own_observed.index(key) for key in observed], [acted.index(key) for key in own_acted]
-    )
-
-
-def _keys_of(layout: BatchLayout) -> list[Any]:
-    """The key of each leaf."""
-    return [None] if layout.keys is None else layout.keys
-
-
 def _same_form(one: Space, two: Space, what: str) -> bool:
     """Whether rows of the two fit into one batch: all but the bounds is equal."""
-    return one == two or _form(one, what) == _form(two, what)
+    first, second = (BatchLayout(space, 1, what) for space in (one, two))
+    # Gymnasium's equality does not see the order of keys, in which the arrays are laid out.
+    return first.keys == second.keys and (one == two or _form(first, one) == _form(second, two))
 
 
-def _form(space: Space, what: str) -> tuple[Any, ...]:
-    """The properties that must be equal for rows of one batch; Dicts may list keys in any order."""
-    layout = BatchLayout(space, 1, what)
+def _form(layout: BatchLayout, space: Space) -> tuple[Any, ...]:
+    """The properties that must be equal for rows of one batch."""
     kinds = map(type, layout.unpack(space))
     leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
-    parts = zip(kinds, leaves, layout.starts, strict=True)
-    return layout.kind, dict(zip(_keys_of(layout), parts, strict=True))
+    return layout.kind, list(zip(kinds, leaves, layout.starts, strict=True))
 
 
 def _part_of_singles(envs: list[Any], observations: Observations, actions: Actions) -> Part:

@@ -19,7 +19,7 @@ from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.parent import ParentExchange
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import STEP
-from sb3compat._parallel.starting import HAS_NOTES, Noting
+from sb3compat._parallel.starting import HAS_NOTES
 from sb3compat._parallel.worker import Worker
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
@@ -66,8 +66,11 @@ class Processes(Workers):
         options: dict[str, Any] = {"restarts": restarts, "spin": spin}
         exchange = WorkerExchange(self._lines, **options)
         if parent_steps:
-            noting = Noting(tell=lambda function: self._starting.note(function))
-            worker = Worker(lambda size, name: self._segment.memory, shares[last], noting)
+            worker = Worker(
+                lambda size, name: self._segment.memory,
+                shares[last],
+                lambda function: self._starting.note(function),
+            )
             exchange = ParentExchange(self._lines, number=last, worker=worker, **options)
         super().__init__(shares, timeout, exchange, self._lines, _end_lines, *self._notes)
 

@@ -6,6 +6,7 @@ come as arguments of its methods and go as results, unless it shares memory with
 
 from __future__ import annotations
 
+import os
 import select
 import signal
 from collections.abc import Callable, Sequence
@@ -18,7 +19,6 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.ready import HAS_POLL, READABLE
 from sb3compat._parallel.memory import Place, open_memory, receive_memory
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.starting import Noting
 from sb3compat._parallel.worker import Worker
 
 # The command of which there are most is no pickle.
@@ -55,8 +55,9 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    noting = Noting(None if notes is None else notes.fileno())
-    worker = Worker(lambda size, name: receive_memory(pipe, size, name), env_fns, noting)
+    worker = Worker(
+        lambda size, name: receive_memory(pipe, size, name), env_fns, partial(_note, notes)
+    )
     look = None
     if HAS_POLL:
         poll = select.poll()
@@ -78,6 +79,12 @@ def _answer(pipe: Connection[Any, Any], worker: Worker, look: Callable[[], objec
     name, answer = ("step", worker.step()) if data == STEP else worker.run(data)
     pipe.send_bytes(answer)
     return name != "close"
+
+
+def _note(notes: Connection[Any, Any] | None, function: int) -> None:
+    if notes is not None:
+        with suppress(OSError):  # the pipe is full, or the parent is gone
+            os.write(notes.fileno(), b"%d\n" % function)
 
 
 def main(number: int, notes: int | None = None) -> None:

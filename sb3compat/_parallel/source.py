@@ -160,12 +160,6 @@ class ParallelRows:
         )
 
     @one_at_a_time
-    def check_started(self) -> None:
-        """Refuse a first step where an autoreset of a part is pending."""
-        if not self.single:
-            self.command(dict.fromkeys(range(len(self.rows)), ("check_started",)))
-
-    @one_at_a_time
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
         self.started = True
@@ -311,8 +305,6 @@ class ParallelRows:
 
     def _replace(self, worker: int, extras: Extras) -> None:
         """Recreate the environments of a lost worker; their episodes end as truncated."""
-        if not self._last:  # never reset here: there is no last observation
-            raise self._lost(worker)
         rows, out = self.rows[worker], self._workers.buffers
         self._workers.restart(worker)
         reset = "reset", [None] * len(self._rows_of(worker)), None

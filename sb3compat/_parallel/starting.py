@@ -1,4 +1,4 @@
-"""The start of workers: which function each of them calls, for how long, and where it hangs.
+"""The start of workers: which function each of them calls, and for how long.
 
 A worker writes into a pipe which function it calls. All workers of an environment have the same
 pipe, as notes are short, and written only while parts are made.
@@ -6,78 +6,25 @@ pipe, as notes are short, and written only while parts are made.
 
 from __future__ import annotations
 
-import faulthandler
 import os
-import re
-import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from sb3compat._ipc.pipes import Deadline
-from sb3compat._ipc.ready import READABLE, milliseconds, polled
+from sb3compat._ipc.ready import READABLE, polled
 from sb3compat._parallel.signs import TURN_SECONDS, Signs, name_of
 
-# How long a worker may take to begin reporting its stack, and to continue once it has begun.
-_STACK_SECONDS = 1.0
-_REST_SECONDS = 0.05
-# How many workers a message names, and how many calls of each.
+# How many workers a message names.
 _MOST_WORKERS = 4
-_MOST_CALLS = 20
-
-_NOTE = re.compile(rb"\0(\d+) (\d+)\0")
-_PACKAGE = str(Path(__file__).parents[1])
 HAS_NOTES = sys.platform != "win32"
 
 
-class Noting:
-    """Tells the parent which function this worker calls and, on request, its stack.
-
-    The parent asks by SIGUSR1. Its handler is written in C: it also runs while a function holds
-    Python's lock, and it needs no thread, which would make forks in a function unsafe.
-
-    Args:
-        number: The descriptor to write to; None if there is no reader.
-        tell: Called with the number of the function, where the parent is this process.
-    """
-
-    def __init__(
-        self, number: int | None = None, tell: Callable[[int], None] | None = None
-    ) -> None:
-        self._number, self._tell = number, tell
-        self._before: object = None
-
-    def __enter__(self) -> None:
-        if self._number is not None:
-            self._before = signal.getsignal(signal.SIGUSR1)
-            faulthandler.register(signal.SIGUSR1, file=self._number, all_threads=False)
-
-    def __exit__(self, *_: object) -> None:
-        if self._number is not None:
-            faulthandler.unregister(signal.SIGUSR1)
-            # That restores the handler from before, even if a function has set one since.
-            handler = signal.getsignal(signal.SIGUSR1)
-            if handler not in (None, self._before):
-                with suppress(ValueError):  # another thread than the main one, which may set none
-                    signal.signal(signal.SIGUSR1, handler)
-
-    def note(self, function: int) -> None:
-        """Note that the function of this number is called now."""
-        if self._tell is not None:
-            self._tell(function)
-        if self._number is not None:
-            with suppress(OSError):  # the pipe is full, or the parent is gone
-                os.write(self._number, b"\0%d %d\0" % (function, os.getpid()))
-
-
 class _At(NamedTuple):
-    """Where a worker is: the number of the function, its process, and since when it is there."""
+    """Where a worker is: the number of the function, and since when it is there."""
 
     function: int
-    pid: int
     since: float
 
 
@@ -107,7 +54,7 @@ class Starting:
 
     def note(self, function: int) -> None:
         """Record that this process itself calls this function now, and show it."""
-        self._note(function, os.getpid())
+        self._note(function)
         workers = range(len(self._shares))
         self._signs.tell(lambda: self._line(workers, workers, making=True))
 
@@ -135,15 +82,13 @@ class Starting:
         return watch
 
     def late(self, workers: Sequence[int]) -> str:
-        """Which function each of these workers calls, with its stack, for a message."""
+        """Which function each of these workers calls, for a message."""
         self._read()
         texts = []
         for worker in workers[:_MOST_WORKERS]:
             known, where = worker in self._at, self._where(worker)
             said = f"has been at {where}" if known else f"has not said where it is: {where}"
-            stack = self._stack(worker)
-            calls = ["; the innermost call first:", *stack] if stack else ["."]
-            texts.append(f"A {self._noun} {said}" + "\n".join(calls))
+            texts.append(f"A {self._noun} {said}.")
         more = len(workers) - len(texts)
         return "\n".join([*texts, *[f"{more} more are late as well."] * bool(more)])
 
@@ -182,33 +127,15 @@ class Starting:
         name = name_of(self._shares[worker][at.function - first])
         return f"env_fns[{at.function}] ({name}) for {time.monotonic() - at.since:.0f} s"
 
-    def _note(self, function: int, pid: int) -> None:
+    def _note(self, function: int) -> None:
         worker = max(w for w, first in enumerate(self._firsts) if first <= function)
-        self._at[worker] = _At(function, pid, time.monotonic())
+        self._at[worker] = _At(function, time.monotonic())
 
-    def _read(self, wait: float = 0.0) -> bytes:
-        """Read the notes of the workers; other data is returned."""
+    def _read(self) -> None:
+        """Read the notes of the workers."""
         data = b""
-        if self._notes is not None and polled({self._notes: READABLE}, milliseconds(wait)):
+        if self._notes is not None and polled({self._notes: READABLE}, 0):
             with suppress(OSError):
                 data = os.read(self._notes, 1 << 20)
-        for function, pid in _NOTE.findall(data):
-            self._note(int(function), int(pid))
-        return _NOTE.sub(b"", data)
-
-    def _stack(self, worker: int) -> list[str]:
-        """The calls that a worker is in, the innermost first, without those of this package."""
-        at = self._at.get(worker)
-        if at is None or at.pid == os.getpid():
-            return []
-        with suppress(OSError):  # it has ended
-            os.kill(at.pid, signal.SIGUSR1)
-        data, deadline = b"", Deadline(_STACK_SECONDS)
-        while deadline.left():
-            more = self._read(_REST_SECONDS if data else deadline.left() or 0.0)
-            if not more:
-                break
-            data += more
-        calls = [line for line in data.decode(errors="replace").splitlines() if line[:2] == "  "]
-        outside = [number for number, line in enumerate(calls) if f'"{_PACKAGE}' in line]
-        return calls[: outside[0] if outside else None][:_MOST_CALLS]
+        for function in data.split():
+            self._note(int(function))

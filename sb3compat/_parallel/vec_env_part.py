@@ -72,9 +72,6 @@ class VecEnvSource:
         rows = range(self._vec_env.num_envs)
         return batch, [self._reset_infos.of(row, in_step=False) for row in rows]
 
-    def check_started(self) -> None:
-        """No autoreset is pending in a `VecEnv`."""
-
     def send(self, actions: list[Array]) -> None:
         """Start the step."""
         self._waiting = True

@@ -23,9 +23,8 @@ from sb3compat._parallel.messages import (
     dumps_answer,
     failure_of,
 )
-from sb3compat._parallel.parts import EnvFn, LeafOrder, Part, Parts
+from sb3compat._parallel.parts import EnvFn, Part, Parts
 from sb3compat._parallel.program import Program
-from sb3compat._parallel.starting import Noting
 
 NOTHING = dumps(None)
 
@@ -40,14 +39,13 @@ class Worker:
         memory: Finds memory of so many bytes that the parent shares, by what it says of it; None
             if it cannot be reached from here.
         env_fns: The functions that make the parts, where they do not come with a command.
-        noting: Tells the parent which of them is called.
+        note: Called with the number of each of them before it is called.
 
     Attributes:
         buffers: The arrays of the rows of all workers.
         rows: Its own rows.
         shares: Whether the parent sees the arrays.
         spin: Looks for the next command before sleeping until it comes, if that was asked for.
-        noting: As passed.
     """
 
     buffers: Buffers
@@ -58,11 +56,11 @@ class Worker:
         self,
         memory: Callable[[int, Any], Any],
         env_fns: Sequence[EnvFn] | None = None,
-        noting: Noting | None = None,
+        note: Callable[[int], None] = lambda function: None,
     ) -> None:
         self._memory = memory
         self._env_fns = env_fns
-        self.noting = noting or Noting()
+        self._note = note
         self._parts = Parts()
         self.spin: Spin | None = None
         self._program: Program | None = None
@@ -71,7 +69,6 @@ class Worker:
             "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
-            "check_started": self._check_started,
             "reset": self._reset,
             "render": self._render,
             "ask": self._ask,
@@ -158,12 +155,11 @@ class Worker:
         parts = self._parts
         parts.making = first_fn
         try:
-            with self.noting:
-                self.noting.note(first_fn)  # what it needs is imported now
-                env_fns = (self._env_fns or ()) if pickled is None else pickle.loads(pickled)
-                if self._program is not None:
-                    env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
-                parts.make(env_fns, first_fn, self.noting.note)
+            self._note(first_fn)  # what it needs is imported now
+            env_fns = (self._env_fns or ()) if pickled is None else pickle.loads(pickled)
+            if self._program is not None:
+                env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
+            parts.make(env_fns, first_fn, self._note)
         except BaseException as error:
             self._where = f"env_fns[{parts.making}]"
             if self._program is not None:
@@ -185,9 +181,7 @@ class Worker:
             parts.largest_seed,
         )
 
-    def _attach(
-        self, shapes: Shapes, num_envs: int, rows: slice, way: Any, order: LeafOrder
-    ) -> bool:
+    def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:
         """Write into the arrays from now on; returns whether the parent shares their memory."""
         size = size_of(shapes, num_envs)
         memory = self._memory(size, way)
@@ -199,18 +193,12 @@ class Worker:
         first = rows.start
         for part in self._parts:
             first = part.number_from(first)
-            part.order = order
         return self.shares
 
     def _check_options(self, options: Sequence[Options]) -> None:
         for part in self._parts:
             self._concerns(part)
             part.source.check_options(self._share(part, options))
-
-    def _check_started(self) -> None:
-        for part in self._parts:
-            self._concerns(part)
-            part.source.check_started()
 
     def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Extras:
         """Reset all rows; options are None if none were set since the last time."""

@@ -22,7 +22,7 @@ from sb3compat._ipc.ready import Line
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
-from sb3compat._parallel.parts import EnvFn, check_replacement, order_of
+from sb3compat._parallel.parts import EnvFn, check_replacement
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.starting import Starting
 from sb3compat.errors import ClosedError, WorkerError, WorkerTimeoutError, warn
@@ -301,12 +301,8 @@ class Workers(ABC):
 
     def _hand_over(self, made: Mapping[int, Described]) -> dict[int, bool]:
         """Hand the arrays to workers that have made this; whether they share memory with us."""
-        what = "attach", self._shapes, self._rows[-1].stop
-        way, first = self._way_to_memory(), self._parts[0].spaces
-        messages = {
-            worker: dumps_command(*what, self._rows[worker], way, order_of(first, own.spaces))
-            for worker, own in made.items()
-        }
+        what, way = ("attach", self._shapes, self._rows[-1].stop), self._way_to_memory()
+        messages = {worker: dumps_command(*what, self._rows[worker], way) for worker in made}
         self._send(messages, self._timeout)
         self._send_memory(messages.keys() & self._exchange.owed.keys())
         return self._made(list(made), self._timeout)

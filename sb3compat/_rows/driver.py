@@ -53,7 +53,7 @@ class Driver:
     def take(self) -> None:
         """Register this adapter as the one that drives the environment.
 
-        Called after its reset, or before a first step without one.
+        Called after its reset.
         """
         token = object()
         with suppress(AttributeError):
@@ -106,4 +106,6 @@ class Driver:
             # A masked reset leaves the flags and replaces observations.
             held = held_observations(base)
             return (autoreset_flags(base), *(None if type(o) in _NUMBERS else o for o in held))
-        return () if self._kind is None else (base.reset_infos,)
+        if self._kind == "SubprocVecEnv":
+            return (base.reset_infos,)
+        return () if self._kind is None else (base.last_call,)

@@ -36,9 +36,6 @@ class Source(Protocol):
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
 
-    def check_started(self) -> None:
-        """Refuse a step before the first reset by this source, if an autoreset is pending."""
-
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from sb3compat._convert.types import (
@@ -54,13 +55,19 @@ class MethodSubEnvs:
         return [None] * len(rows)
 
     def _write(self, rows: Sequence[int], name: str, value: Any) -> list[Any]:
-        """Set the attribute on the wrapper that has it or, if that fails, by `set_attr`."""
-        if overrides_only(self._vec_env, "set_attr", "env_method"):
+        """Set the attribute on the wrapper that has it or, where none can be asked, by `set_attr`.
+
+        What a sub-environment raises is its answer: `set_attr` would put the value that it has
+        refused on its outermost wrapper, where `get_attr` finds it.
+        """
+        if overrides_only(self._vec_env, "set_attr", "env_method") or not self._can_write(rows):
             return self._set(rows, name, value)
-        try:
-            return self._call(rows, "set_wrapper_attr", (name, value), {})
-        except (AttributeError, NotImplementedError, TypeError):
-            return self._set(rows, name, value)
+        return self._call(rows, "set_wrapper_attr", (name, value), {})
+
+    def _can_write(self, rows: Sequence[int]) -> bool:
+        with suppress(AttributeError, NotImplementedError):
+            return callable(self._vec_env.env_method) and all(self._has(rows, "set_wrapper_attr"))
+        return False
 
     def _call(
         self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs

@@ -213,7 +213,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         options = own_options(options)
         rows = None
         if options is not None and "reset_mask" in options:
-            rows = rows_under(options.pop("reset_mask"), self.num_envs)
+            masked = rows_under(options.pop("reset_mask"), self.num_envs)
+            rows = masked if len(masked) < self.num_envs else None
         return self.reset_rows(rows, seeds, [options] * self.num_envs)
 
     def reset_rows(
@@ -247,7 +248,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
 
         Args:
             actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
-                tuple of such arrays, or a list of n single actions. They are not cast.
+                tuple of such arrays, or a list of n single actions. They are not cast. A dict
+                has the space's keys and no others.
 
         Returns:
             The tuple `(observations, rewards, terminations, truncations, infos)`.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.arrays import row_array
-from sb3compat._convert.infos import own_info
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, own_info
 from sb3compat._convert.types import Array, Flags, Info, Observation, is_own_vec_env
 from sb3compat._upstream.vec_env import keeps_method
 from sb3compat.errors import ConversionError, shown
@@ -40,12 +41,36 @@ class ResetInfos:
             row: The row.
             in_step: Whether that reset was within a step, which may have left the list as it was.
         """
-        infos: Any = getattr(self._base, "reset_infos", None)
-        kept = isinstance(infos, list | tuple) and len(infos) == self._n
-        info = infos[row] if kept else None
+        info = self._listed(row)
         stale = in_step and info is self._reported[row] and not self._reports_in_steps
         self._reported[row] = info
         return own_info(info) if isinstance(info, dict) and not stale else {}
+
+    def check(self, rows: Sequence[int]) -> None:
+        """Refuse dicts that have changed before SB3's `VecEnv` was asked for them.
+
+        Args:
+            rows: The rows that were reset in this call.
+
+        Raises:
+            ConversionError: If a row returned from `reset` the dict that its step had returned, or
+                several rows the same dict.
+        """
+        infos = [info for row in rows if isinstance(info := self._listed(row), dict) and info]
+        reused = any(TERMINAL_OBSERVATION in info for info in infos)  # SB3 writes it before a reset
+        if self._reports_in_steps and (reused or len({*map(id, infos)}) < len(infos)):
+            whose = "the dict that its step had returned" if reused else "one dict for several rows"
+            raise ConversionError(
+                f"Expected each sub-environment of {self._base} to return a new info dict from "
+                f"each reset, got {whose}: it is read after the resets of all rows, when its "
+                "earlier values are lost. Return a new dict from each step and reset; or adapt a "
+                "DummyVecEnv without wrappers, which is read row by row."
+            )
+
+    def _listed(self, row: int) -> object:
+        infos: Any = getattr(self._base, "reset_infos", None)
+        kept = isinstance(infos, list | tuple) and len(infos) == self._n
+        return infos[row] if kept else None
 
 
 def checked_step(

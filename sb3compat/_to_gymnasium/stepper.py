@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
+from sb3compat._convert.infos import own_info
 from sb3compat._convert.options import same_value
 from sb3compat._convert.types import (
     Options,
@@ -114,8 +114,8 @@ def metadata_of(vec_env: Any, subenvs: SubEnvs) -> Options:
     """The metadata of the sub-environments, as `SyncVectorEnv` has them, or of the `VecEnv`."""
     values = read_if_any(subenvs, "metadata", vec_env.num_envs)
     if values and isinstance(values[0], dict):
-        return deepcopy(values[0])
-    return dict(deepcopy(getattr(vec_env, "metadata", None) or {}))
+        return own_info(values[0])
+    return own_info(getattr(vec_env, "metadata", None) or {})
 
 
 def spec_of(vec_env: Any, subenvs: SubEnvs) -> Any:

@@ -121,7 +121,9 @@ class WholeSteps:
         result = self._answer(self._call_step, actions)
         observations, rewards, ended, infos = self._checked(result)
         truncated = np.zeros(self._n, np.bool_)
-        for i in ended.nonzero()[0].tolist():
+        rows = ended.nonzero()[0].tolist()
+        self._reset_infos.check(rows)
+        for i in rows:
             truncated[i] = self._is_truncated(infos[i], i)
             infos[i] = self._end(i, observations, infos[i])
         if self._holding:
@@ -201,6 +203,7 @@ class WholeSteps:
         self.forget()
         if self._holding:
             self._observed = [array.copy() for array in observations]
+        self._reset_infos.check(range(self._n))
         infos = [self._reset_infos.of(row, in_step=False) for row in range(self._n)]
         return self._layout.pack(observations), infos
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import TypeGuard
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
@@ -53,13 +54,15 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
             f"Expected {wrapper} to be around a VecEnv, got {wrapper} around the VectorEnv "
             f"{inside}. Adapt the environment first: {wrapper}(to_sb3(env))."
         )
-    vec_env = env if isinstance(env, VecEnv) else _vec_env_inside(env)
+    if not isinstance(env, VecEnv) and not _presents_vec_env(env):
+        return None
     for name, value in options.items():
-        if vec_env is not None and value is not None:
+        if value is not None:
             raise ValueError(
                 f"Expected no {name}, as {env} is a VecEnv already, or made from one, "
                 f"got {name}={value!r}. Leave it out."
             )
+    vec_env: VecEnv | None = env if isinstance(env, VecEnv) else env.settled()
     return vec_env
 
 
@@ -145,13 +148,11 @@ def _check_distinct(env: AnySync) -> None:
 ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs", "close", "close_extras")
 
 
-def _vec_env_inside(env: object) -> VecEnv | None:
+def _presents_vec_env(env: object) -> TypeGuard[HoldsVecEnv]:
+    """Whether `to_gymnasium` has adapted it from a `VecEnv`, and no subclass presents it anew."""
     if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
-        return None
-    if changed(env, HoldsVecEnv) or changed(env, HoldsVecEnv, *ADAPTER_REACHES):
-        return None  # a subclass, which may present the VecEnv differently
-    vec_env: VecEnv | None = env.settled()
-    return vec_env
+        return False
+    return not (changed(env, HoldsVecEnv) or changed(env, HoldsVecEnv, *ADAPTER_REACHES))
 
 
 def check_starts(env: AnyVectorEnv, observations: Observations) -> None:

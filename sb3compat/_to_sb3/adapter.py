@@ -36,6 +36,8 @@ def to_sb3(
     For the same sub-environments, seeds and actions, the result returns what SB3's own
     `DummyVecEnv` returns, value for value and dtype for dtype, whatever the autoreset mode.
 
+    Call `reset` first, also if `env` was reset before.
+
     Args:
         env: A `gymnasium.vector.VectorEnv`, for example from `gymnasium.make_vec`, with or
             without vector wrappers. A `VecEnv` is returned as it is. For the result of

@@ -60,7 +60,6 @@ class Base:
         reset_methods: The methods of that class that `reset_each` replaces.
         holds_single_envs: Whether each row is a separate environment, which may return infos of any
             type.
-        must_be_reset: Whether a step before the adapter's first reset is refused in every mode.
         is_known: Whether it overrides no method of the class that we know. If so, it ends episodes
             as its declared mode says, whatever its infos contain.
         resets_rows: Whether `reset_each` is implemented, and the environment does not override a
@@ -73,7 +72,6 @@ class Base:
     cls: type[Any] | None = None
     reset_methods: tuple[str, ...] = ("reset",)
     holds_single_envs = False
-    must_be_reset = False
     own_keys: Mapping[str, Flags | None] | None = None
 
     def __init__(
@@ -117,16 +115,6 @@ class Base:
     def broken(self) -> bool:
         """Whether a worker is lost, or results of an interrupted call may still arrive."""
         return False
-
-    def pending(self) -> Flags | None:
-        """The rows whose next step is an autoreset; None where that is not known."""
-        if self.must_be_reset:
-            return None
-        if self.mode != AutoresetMode.NEXT_STEP:
-            # In DISABLED mode, to step such a row is an error of the environment.
-            return np.zeros(self.env.num_envs, np.bool_)
-        pending = getattr(self.partial_reset, "pending", None)
-        return None if pending is None else np.asarray(pending(self.env), np.bool_)
 
     def forget_options(self) -> None:
         """Discard options that were set inside for the next reset, as others replace them."""
@@ -233,10 +221,8 @@ class SendReceiveBase(Base):
 
     An exception in between, such as a user's Ctrl-C, leaves results outstanding, which the next
     call would receive. So the environment is refused from then on. EnvPool and ale-py's are of this
-    kind. A step before the first reset raises such an exception, so it is refused beforehand.
+    kind.
     """
-
-    must_be_reset = True
 
     @property
     def broken(self) -> bool:
@@ -266,10 +252,6 @@ class SyncBase(Base):
 
     cls = SyncVectorEnv
     holds_single_envs = True
-
-    def pending(self) -> Flags:
-        """Those that ended, in the modes in which they are not reset at once."""
-        return sync_vector_env.pending_autoresets(self.env)
 
     def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, one by one: the infos of a row are read before the next is reset."""
@@ -303,14 +285,6 @@ class AsyncBase(Base):
     def broken(self) -> bool:
         """Whether a worker is gone, or may answer a call that was interrupted."""
         return workers.is_broken(self.env)
-
-    def pending(self) -> Flags | None:
-        """The workers are asked, unless they are custom ones."""
-        if self.mode != AutoresetMode.NEXT_STEP or self.env.worker is not None:
-            return super().pending()
-        flags = np.zeros(self.env.num_envs, np.bool_)
-        flags[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True
-        return flags
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method of the environment's own that speaks to the workers."""
@@ -367,10 +341,6 @@ class AdapterBase(Base):
     def broken(self) -> bool:
         """As the adapter says."""
         return self.env.row_state.broken
-
-    def pending(self) -> Flags:
-        """Those that ended, in the modes in which they are not reset at once."""
-        return self.env.row_state.ended.copy()
 
     def forget_options(self) -> None:
         """Those of the `VecEnv`, and of what is inside that."""

@@ -38,7 +38,7 @@ from sb3compat._upstream.vec_env import (
     waiting_options,
     waiting_seeds,
 )
-from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step, shown, warn
+from sb3compat.errors import CallOrderError, ClosedError, shown, warn
 
 
 class DrivenVecEnv(VecEnv, OwnVecEnv):
@@ -70,9 +70,9 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         # Whether a reset is needed before the next step; set before each call, and cleared after
         # it.
         self._lost_step = False
-        # Whether this adapter has reset it; the user may have reset the environment before.
+        # Whether this adapter has reset it: an autoreset may be pending from before.
         self._was_reset = False
-        self._none_pending = False  # no autoreset from before
+        self.last_call: object = None
         super().__init__(observations.num_envs, observations.presented, actions.presented)
         self.metadata = metadata
 
@@ -101,6 +101,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             )
         self._check_open()
         self._lost_step = True
+        self.last_call = object()
         # Even if no step is pending: an interrupt may have come just after one was started.
         self._source.cancel()
         self._waiting = False
@@ -108,7 +109,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         observations = self._observations.pack(batch)
         self._driver.take()
         forget_waiting(self)
-        self._was_reset = self._none_pending = True
+        self._was_reset = True
         self._lost_step = False
         return observations
 
@@ -155,8 +156,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
 
         Raises:
             ValueError: If the count, shape or dtype of the actions does not fit. Nothing was sent.
-            CallOrderError: If a step is pending, or a reset is due. A reset is also due if
-                something else has used `env`.
+            CallOrderError: If a step is pending, or a reset is due: the first one, or after an
+                error or use of `env` by something else.
         """
         self._check_open()
         if self._waiting:
@@ -165,14 +166,12 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
                 "reset() to drop the first step."
             )
         self._refuse_lost("the next step")
+        if not (self._was_reset or self._source.broken):
+            raise CallOrderError("Expected reset() before the first step. Call env.reset() first.")
         prepared = self._actions.prepare(actions)
         self._driver.check()
         self._lost_step = True
         try:
-            if not self._none_pending:
-                self._source.check_started()
-                self._driver.take()
-                self._none_pending = True
             self._source.send(prepared)
         except BaseException:
             self._lost_step = self._source.started
@@ -194,7 +193,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
               `terminal_observation` in the rows whose episode has ended.
 
         Raises:
-            CallOrderError: If no step is pending, or `reset` was never called.
+            CallOrderError: If no step is pending.
             ConversionError: If the environment returned a value that cannot be presented exactly.
         """
         self._check_open()
@@ -207,12 +206,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         # Until the last line, for an exception at any line in between.
         self._lost_step = True
         self._waiting = False
-        try:
-            step = self._source.receive()
-        except BaseException as error:
-            if not self._was_reset:
-                refuse_first_step(error)
-            raise
+        self.last_call = object()
+        step = self._source.receive()
         self._driver.note()
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info

@@ -56,8 +56,6 @@ class PartialReset(Protocol):
     - `restart_rows(env, rows)`: the same for the rows with these numbers, all of which the
       environment itself has ended. It returns the observations and infos of these rows only. It
       makes steps faster.
-    - `pending(env)`: returns for which rows an autoreset is pending, bool of shape `(n,)`. Without
-      it, an environment in NEXT_STEP mode has to be reset before its first step.
     - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
       leaves pending.
     - `keeps_others`: true if the observations of the rows outside `mask` are those that they have

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, checked_info
-from sb3compat._convert.types import (
-    AnyVectorEnv,
-    Flags,
-    Info,
-    Kwargs,
-    Options,
-    Rewards,
-)
-from sb3compat.errors import CallOrderError, ConversionError, shown
+from sb3compat._convert.types import Info, Kwargs, Options, Rewards
+from sb3compat.errors import ConversionError, shown
 
 
 def received_info(info: Info) -> Info:
@@ -33,30 +24,6 @@ def step_info(own: Info, *, truncated: bool) -> Info:
 def reset_kwargs(seed: int | None, options: Options) -> Kwargs:
     """The arguments that `DummyVecEnv` passes to a sub-environment's `reset`."""
     return {"seed": seed, "options": options} if options else {"seed": seed}
-
-
-def refuse_pending(env: AnyVectorEnv, pending: Flags | None) -> None:
-    """Refuse a first step without a reset, where the next step of some rows is an autoreset.
-
-    Args:
-        env: The environment, for the message.
-        pending: The rows; None where that is not known.
-
-    Raises:
-        CallOrderError: If there are some, or if it is not known.
-    """
-    if pending is not None and not pending.any():
-        return
-    reason = (
-        f"whether an autoreset of {env} is pending from earlier steps cannot be known"
-        if pending is None
-        else f"the episodes of the rows {shown(np.flatnonzero(pending).tolist())} of {env} ended "
-        "before it was adapted, and these rows have not been reset since"
-    )
-    raise CallOrderError(
-        f"Expected reset() before the first step: {reason}. Nothing was stepped. Call env.reset() "
-        "first."
-    )
 
 
 def set_reward(rewards: Rewards, row: int, reward: Any, *, first: int = 0) -> None:

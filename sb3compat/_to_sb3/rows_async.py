@@ -27,13 +27,7 @@ from sb3compat._convert.types import (
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc.pipes import Deadline
 from sb3compat._rows.subenvs import AsyncCommands
-from sb3compat._to_sb3.rows import (
-    received_info,
-    refuse_pending,
-    reset_kwargs,
-    set_reward,
-    step_info,
-)
+from sb3compat._to_sb3.rows import received_info, reset_kwargs, set_reward, step_info
 
 
 class AsyncRows:
@@ -100,11 +94,6 @@ class AsyncRows:
             for _, info in results:
                 refuse_final_keys(info)
         return batch, [received_info(info) for _, info in results]
-
-    def check_started(self) -> None:
-        """Refuse a first step where rows have ended."""
-        rows = np.arange(self._env.num_envs)
-        refuse_pending(self._env, np.isin(rows, workers.pending_autoresets(self._env, list(rows))))
 
     def send(self, actions: list[Array]) -> None:
         """Send every worker its action; the workers step while the caller goes on."""

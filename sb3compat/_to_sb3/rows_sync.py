@@ -36,13 +36,11 @@ from sb3compat._convert.types import (
     SingleEnv,
     Transition,
 )
-from sb3compat._to_sb3.rows import refuse_pending, reset_kwargs, set_reward, step_info
+from sb3compat._to_sb3.rows import reset_kwargs, set_reward, step_info
 from sb3compat._upstream.sync_vector_env import (
     forget_endings,
     held_observations,
-    pending_autoresets,
 )
-from sb3compat.errors import shown, warn
 
 
 class EnvRows:
@@ -114,9 +112,6 @@ class EnvRows:
             self.failed = i
             raise
         return batch, infos
-
-    def check_started(self) -> None:
-        """No autoreset is pending."""
 
     def send(self, actions: list[Array]) -> None:
         """Keep the actions for `receive`; there are no workers to send them to."""
@@ -199,31 +194,12 @@ class SyncRows(EnvRows):
         held = held_observations(env)
         super().__init__(env, observations, actions, copy=copy, batch=batch, held=held)
         self._env = env
-        self._warned = False
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
         self._held = held_observations(self._env)
         forget_endings(self._env)
-        result = super().reset(seeds, options)
-        if not self._warned:
-            self._warn_of_cuts()
-        return result
-
-    def _warn_of_cuts(self) -> None:
-        cut = [i for i, obs in enumerate(self._held) if self._observations.is_cut(obs)]
-        self._warned = bool(cut)
-        if cut:
-            warn(
-                f"The observations of rows {shown(cut)} have values that the dtype of their "
-                "observation_space cannot represent. They are cast, as in DummyVecEnv. Give "
-                "the sub-environment, or the wrapper that changes its observations, a space of "
-                "the dtype that it returns."
-            )
-
-    def check_started(self) -> None:
-        """Refuse a first step where rows have ended."""
-        refuse_pending(self._env, pending_autoresets(self._env))
+        return super().reset(seeds, options)
 
     def render(self) -> Any:
         """One frame for each row."""

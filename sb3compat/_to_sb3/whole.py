@@ -29,7 +29,6 @@ from sb3compat._convert.types import (
 from sb3compat._to_sb3.bases import Base
 from sb3compat._to_sb3.modes import Mode, Stepped
 from sb3compat._to_sb3.partial_reset import largest_seed
-from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
 
@@ -116,10 +115,6 @@ class VectorSource:
         infos = split_infos(given, self.num_envs)
         self._mode.reset(infos)
         return batch, infos
-
-    def check_started(self) -> None:
-        """Refuse a first step where rows have ended, or where that is not known."""
-        refuse_pending(self._base.env, self._base.pending())
 
     def send(self, actions: list[Array]) -> None:
         """Keep the batch of actions for `receive`."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from gymnasium.vector import AutoresetMode
-
 from sb3compat._convert.types import AnySync, AnyVectorEnv, Array, Info, Observation
 from sb3compat._upstream.private import private
 
@@ -20,16 +17,6 @@ def held_observations(env: AnySync) -> list[Observation]:
 def shared_batch(env: AnySync) -> Observation:
     """The environment's own batch of observations, which it writes into."""
     return private(env, "_observations")
-
-
-def pending_autoresets(env: AnySync) -> Array:
-    """For which rows an autoreset is pending; in DISABLED mode, which have to be reset.
-
-    In SAME_STEP mode, it says which episodes ended in the last step, and means nothing.
-    """
-    flags: Array = private(env, "_autoreset_envs")
-    same_step = env.autoreset_mode == AutoresetMode.SAME_STEP
-    return np.zeros_like(flags) if same_step else flags
 
 
 def autoreset_flags(env: AnyVectorEnv) -> Array:

@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.envs import ALIKE, ENDINGS, MakeReordered, Script, fns, script
+from tests.envs import ENDINGS, Script, fns, script
 from tests.lockstep import lockstep, mapped, same
 from tests.native import Form, NativeEnv, Restart, RestartsRows
 from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, split
@@ -48,30 +48,6 @@ def test_parts_of_every_kind_equal_dummy_vec_env(
     chosen = data.draw((unshifted if nested else scripts)(infos, reuse=reuse))
     build: Any = partial(forked, workers=workers, parent_steps=parent, spin_seconds=1e-4 * spins)
     lockstep(chosen, n, lambda fns: build(parts_of(fns, shape)), data.draw(programs(n)))
-
-
-# Seven rows.
-ORDERED = [("single", 3), ("sync", 1), ("same_step", 1), ("nested", 2)]
-
-
-@pytest.mark.parametrize("kinds", [[("single", 7)], ORDERED, [("async", 2), ("dummy", 5)]])
-@pytest.mark.parametrize(("workers", "parent"), [(1, False), (2, True), (3, False), (7, False)])
-def test_dicts_of_other_rows_may_list_their_keys_in_another_order(
-    kinds: list[tuple[str, int]], workers: int, parent: bool
-) -> None:
-    chosen = script(
-        observation_space=ALIKE,
-        action_space=ALIKE,
-        lengths=(2, 3),
-        endings=("truncated", "both"),
-        infos="wild" if kinds == [("single", 7)] else "plain",
-    )
-
-    def build(fns: Any) -> Any:
-        parts = parts_of([*map(MakeReordered, fns)], kinds)  # type: ignore[arg-type]
-        return forked(parts, workers, parent_steps=parent)
-
-    lockstep(chosen, 7, build, PROGRAM)
 
 
 @given(data=st.data(), workers=st.integers(1, 3), changes=st.sampled_from([False, False, True]))

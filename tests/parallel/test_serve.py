@@ -7,7 +7,7 @@ import pytest
 from sb3compat._parallel import serve as module
 from sb3compat._parallel.memory import Place, Segment, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import dumps_command, dumps_make
-from sb3compat._parallel.parts import LeafOrder, layouts
+from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.serve import RowsActor
 from tests.envs import MakeEnv, script
 
@@ -20,7 +20,7 @@ def shares(place: Place, node: str = "here") -> bool:
     """Whether an actor that gets this place writes its observations there."""
     actor = RowsActor()
     actor.run(dumps_make([MakeEnv(SCRIPT, i) for i in (3, 4)], 3))
-    actor.run(dumps_command("attach", SHAPES, 7, ROWS, (node, place), LeafOrder([0], [0])))
+    actor.run(dumps_command("attach", SHAPES, 7, ROWS, (node, place)))
     return actor.run(dumps_command("reset", [5, 6], [{}, {}]))[1] is None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.messages import Failure, dumps_command
-from sb3compat._parallel.parts import LeafOrder, layouts
+from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import Worker
 from tests.envs import BOX, ScriptedEnv, script
 
@@ -21,8 +21,7 @@ def holding(make: Any, n: int = 1) -> Worker:
     held = Worker(lambda size, _: bytearray(size), [lambda row=row: make(row) for row in range(n)])
     described = answer(held, "make", None, 0)
     shapes = shapes_of(*layouts(described.spaces, n))
-    order = LeafOrder([0], [0])
-    assert answer(held, "attach", shapes, n, slice(0, n), None, order) is True
+    assert answer(held, "attach", shapes, n, slice(0, n), None) is True
     answer(held, "reset", [None] * n, [{}] * n)
     return held
 

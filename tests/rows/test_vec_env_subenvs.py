@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
 import pytest
+from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat._convert.types import SubEnvs
@@ -19,10 +21,19 @@ from tests.lockstep_back import dummy, subproc
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
+
+class Refusing(ScriptedEnv):
+    """It has an attribute that takes numbers only, and one that cannot be set."""
+
+    version = property(lambda self: 3)
+    wind = property(lambda self: 3, lambda self, value: operator.index(value))
+
+
 WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
     "local": (dummy, vec_env_subenvs),
     "workers": (subproc, vec_env_subenvs),
     "methods": (dummy, MethodSubEnvs),
+    "methods of to_sb3": (lambda made: sb3compat.to_sb3(SyncVectorEnv(made)), MethodSubEnvs),
 }
 
 
@@ -30,7 +41,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
 def subenvs(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
     """Each way to two scripted sub-environments below a wrapper."""
     build, reach = WAYS[request.param]
-    made = [lambda row=row: gym.wrappers.TimeLimit(ScriptedEnv(script(), row), 9) for row in (0, 1)]
+    made = [lambda row=row: gym.wrappers.TimeLimit(Refusing(script(), row), 9) for row in (0, 1)]
     env = build(made)
     yield reach(env)
     env.close()
@@ -93,6 +104,13 @@ def test_values_are_set_by_set_attr_where_wrappers_cannot_be_asked() -> None:
     env = Bare()
     write_by_row(MethodSubEnvs(env), "mu", [7, [8]])
     assert env.values == {0: ("mu", 7), 1: ("mu", [8])}
+
+
+def test_value_that_a_sub_environment_refuses_is_not_put_on_a_wrapper(subenvs: SubEnvs) -> None:
+    for name, error in (("wind", TypeError), ("version", AttributeError)):
+        with pytest.raises(error):
+            write_by_row(subenvs, name, ["strong", "strong"])
+        assert subenvs.ask(("get", name), [0, 1]) == [3, 3]
 
 
 class OwnIsWrapped(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]

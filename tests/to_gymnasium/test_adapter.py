@@ -15,6 +15,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
+from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 
 pytest.importorskip("stable_baselines3")
@@ -46,6 +47,26 @@ def test_vector_env_is_returned_as_it_is() -> None:
 def test_base_class_is_gymnasiums_for_those_who_look_at_it() -> None:
     """`skrl.envs.wrappers.torch.wrap_env` finds its wrapper by the direct base classes."""
     assert VectorEnv in type(sb3compat.to_gymnasium(dummy(fns()))).__bases__
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_mask_of_all_rows_is_a_reset_of_all_rows(mode: AutoresetMode) -> None:
+    every = {"reset_mask": np.ones(2, np.bool_)}
+    ours, theirs = adapted(mode=mode), SyncVectorEnv(fns(), autoreset_mode=mode)
+    same(ours.reset(seed=3, options={**every}), theirs.reset(seed=3, options={**every}))
+    # Another one has used the VecEnv, so that a part of the rows cannot be reset.
+    ours.vec_env.step(np.zeros(2, np.int64))
+    same(ours.reset(options={**every}), theirs.reset(options={**every}))
+
+
+def test_refused_round_trip_changes_nothing() -> None:
+    ours = adapted(mode="Disabled", lengths=(1, 9))
+    ours.reset()
+    ours.step([0, 0])
+    with pytest.raises(ValueError, match="Expected no timeout"):
+        sb3compat.to_sb3(ours, timeout=5)
+    infos = ours.reset(options={"reset_mask": np.array([True, False])})[1]
+    assert infos["resets"].tolist() == [2, 0]
 
 
 def test_attributes_equal_those_of_sync_vector_env() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -91,14 +91,72 @@ def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_withi
         assert infos["first"].tolist() == [1]
 
 
+class SharedSteps(ScriptedEnv):
+    """The steps of all rows return the same dict."""
+
+    common: ClassVar[Any] = {}
+
+    def step(self, action: Any) -> Any:
+        return *super().step(action)[:4], self.common
+
+
 @pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
 def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
-    chosen = script(lengths=(1,), shared=True, endings=("terminated", "truncated"))
+    chosen = script(lengths=(1,), endings=("terminated", "truncated"))
     # VecMonitor copies those of rows that end, which here are all of them.
-    envs = sb3compat.to_gymnasium(wrap(dummy([MakeEnv(chosen, row) for row in range(2)])))
+    made = [lambda row=row: SharedSteps(chosen, row) for row in range(2)]
+    envs = sb3compat.to_gymnasium(wrap(dummy(made)))
     envs.reset()
     with pytest.raises(sb3compat.ConversionError, match="its own info dict"):
         envs.step(ACTIONS)
+
+
+class Keeping(ScriptedEnv):
+    """Each step and reset returns the same dict, without clearing it."""
+
+    def step(self, action: Any) -> Any:
+        return *super().step(action)[:4], self._kept()
+
+    def reset(self, **kwargs: Any) -> Any:
+        return super().reset(**kwargs)[0], self._kept()
+
+    def _kept(self) -> Any:
+        self._info["time"] = self._time
+        return self._info
+
+
+class SharedResets(ScriptedEnv):
+    """The resets of all rows return the same dict."""
+
+    common: ClassVar[Any] = {}
+
+    def reset(self, **kwargs: Any) -> Any:
+        self.common["row"] = self.row
+        return super().reset(**kwargs)[0], self.common
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("build", [with_monitor, lambda made: vec_envs.VecCheckNan(subproc(made))])
+def test_infos_that_a_reset_has_overwritten_are_refused(build: Any, mode: str) -> None:
+    made = [lambda row=row: Keeping(script(lengths=(2 + row,)), row) for row in (0, 1)]
+    envs = sb3compat.to_gymnasium(build(made), autoreset_mode=mode)
+    envs.reset()
+    assert envs.step(ACTIONS)[-1]["time"].tolist() == [1, 1]
+    with pytest.raises(sb3compat.ConversionError, match="the dict that its step had returned"):
+        envs.step(ACTIONS)
+    envs.close()
+
+
+def test_infos_of_resets_that_rows_share_are_refused() -> None:
+    made = [lambda row=row: SharedResets(script(lengths=(2,)), row) for row in (0, 1)]
+    envs = sb3compat.to_gymnasium(with_monitor(made))
+    with pytest.raises(sb3compat.ConversionError, match="got one dict for several rows"):
+        envs.reset()
+    # Row by row, and where only one of them is reset.
+    envs = sb3compat.to_gymnasium(dummy(made))
+    assert envs.reset()[1]["row"].tolist() == [0, 1]
+    envs = sb3compat.to_gymnasium(with_monitor(made[1:]))
+    assert envs.reset()[1]["row"].tolist() == [1]
 
 
 def test_infos_that_a_wrapper_shares_are_accepted() -> None:

@@ -21,7 +21,6 @@ from tests.to_sb3.driving import Gives
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import VecMonitor
 
 MODES = list(AutoresetMode)
 NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
@@ -66,14 +65,13 @@ def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
             self.kept.update(info)
             return self.kept
 
-    for wrap in (lambda made: made, VecMonitor):
-        envs = sb3compat.to_gymnasium(wrap(dummy([lambda: Lingering(script(lengths=(2,)))])))
-        envs.reset()
-        for _ in range(4):
-            envs.step([0])
-        for infos in (envs.step([0])[-1], envs.step([0])[-1], envs.reset()[1]):
-            for level in (infos, infos.get("final_info", {})):
-                assert not {"TimeLimit.truncated", "terminal_observation"} & set(level)
+    envs = sb3compat.to_gymnasium(dummy([lambda: Lingering(script(lengths=(2,)))]))
+    envs.reset()
+    for _ in range(4):
+        envs.step([0])
+    for infos in (envs.step([0])[-1], envs.step([0])[-1], envs.reset()[1]):
+        for level in (infos, infos.get("final_info", {})):
+            assert not {"TimeLimit.truncated", "terminal_observation"} & set(level)
 
 
 @pytest.mark.parametrize("mode", MODES)

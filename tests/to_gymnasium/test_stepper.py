@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from copy import deepcopy
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import gymnasium as gym
@@ -35,6 +36,15 @@ def test_metadata_are_not_shared(build: Any) -> None:
     assert before["render_fps"] == 7
     first.close()
     second.close()
+
+
+def test_metadata_may_hold_what_cannot_be_copied() -> None:
+    class Locked(ScriptedEnv):
+        metadata: Any = {"render_modes": [], "lock": Lock()}
+
+    metadata = sb3compat.to_gymnasium(dummy([lambda: Locked(script())])).metadata
+    assert metadata["lock"] is Locked.metadata["lock"]
+    assert metadata["render_modes"] is not Locked.metadata["render_modes"]
 
 
 def test_close_closes_the_vec_env_and_garbage_collection_does_not() -> None:

@@ -1,4 +1,4 @@
-"""The environment inside all wrappers: what is known of it, the form of its results, due resets."""
+"""The environment inside all wrappers: what is known of it, and the form of its results."""
 
 from __future__ import annotations
 
@@ -6,25 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, VectorWrapper
 
 import sb3compat
-from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv
-from tests.to_sb3.driving import (
-    DISABLED,
-    NEXT_STEP,
-    SAME_STEP,
-    SOURCES,
-    Changed,
-    made,
-    mode_of,
-    step,
-)
+from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, Changed, step
 
 # What becomes of the results of a step and of a reset, and what the message says of that.
 FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -62,49 +50,6 @@ def test_results_of_another_form_are_refused(place: str, within: str, form: str)
         env.reset()
     with pytest.raises(sb3compat.ConversionError, match=text):
         step(env) if within == "step" else env.reset()
-
-
-@mode_of
-@pytest.mark.parametrize("steps", [1, 2])
-@pytest.mark.parametrize("name", [*SOURCES, "native"])
-def test_environment_used_before_goes_on_unless_an_autoreset_is_pending(
-    name: str, steps: int, mode: AutoresetMode
-) -> None:
-    # After a reset, row 0 takes three steps, and row 1 two.
-    rows = fns(lengths=(2, 3))
-    source = NativeEnv(rows, mode) if name == "native" else made(name, rows, mode)
-    if mode == DISABLED and not name.startswith("sync"):
-        steps = 1  # these do not note which rows have ended
-    source.reset()
-    for _ in range(steps):
-        source.step(np.zeros(2, int))
-    env: Any = sb3compat.to_sb3(source)
-    native = name == "native"  # of which nothing is known, and whose rows take one dict
-    if mode == SAME_STEP or (steps == 1 and not (native and mode == NEXT_STEP)):
-        for times in ([2, 2], [3, 1], [1, 2])[steps - 1 :]:
-            assert [info["shared"] for info in step(env)[3]] == times
-        env.close()
-        return
-    text = "cannot be known" if native else r"rows \[1\]"
-    for _ in range(2):
-        with pytest.raises(CallOrderError, match=rf"Expected reset\(\) before.*{text}"):
-            step(env)
-    env.seed(3)
-    env.set_options({"x": 1} if native else [{"x": 1}, {"x": 2}])
-    env.reset()
-    assert [info["option"] for info in env.reset_infos] == ([1, 1] if native else [1, 2])
-    for times in ([1, 1], [2, 2]):
-        assert [info["shared"] for info in step(env)[3]] == times
-    env.close()
-
-
-def test_native_cartpole_tells_its_pending_autoresets() -> None:
-    source: Any = gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
-    source.reset(seed=1)
-    step(sb3compat.to_sb3(source))
-    source.prev_done[1] = True
-    with pytest.raises(CallOrderError, match=r"rows \[1\]"):
-        step(sb3compat.to_sb3(source))
 
 
 def test_endings_are_looked_at_as_the_environment_gives_them() -> None:

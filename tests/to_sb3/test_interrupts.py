@@ -226,7 +226,6 @@ def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) ->
 def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:
     source = KINDS[kind]()
     env: Any = sb3compat.to_sb3(source)
-    # These do not tell whether an autoreset is pending.
     with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
         step(env)
     env.reset()

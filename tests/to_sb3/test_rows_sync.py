@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from threading import Lock
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -31,21 +29,6 @@ def test_observations_and_infos_are_shared_only_without_a_copy(copy: bool) -> No
     assert np.array_equal(first, before) == copy
     assert infos[0]["held"] == held
     assert (infos[0]["held"] is held) != copy
-
-
-def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> None:
-    def halved(fn: Any) -> Any:
-        return gym.wrappers.TransformObservation(fn(), lambda obs: obs / 2 + 0.25, None)
-
-    made = [lambda: halved(*fns(1, observation_space=spaces.Box(0, 9, (2,), np.uint8)))]
-    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
-    reference, ours = vec_env.DummyVecEnv(made), sb3compat.to_sb3(SyncVectorEnv(made))
-    with pytest.warns(UserWarning, match=r"rows \[0\] have values .* cast, as in DummyVecEnv"):
-        first = ours.reset()
-    same(first, reference.reset())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        same(ours.reset(), reference.reset())
 
 
 @pytest.mark.parametrize("by", ["adapter", "source"])

@@ -69,7 +69,9 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
     source.reset(seed=[3, 4])
     plain.seed(3)
     plain.reset()
-    same(sb3compat.to_sb3(source).step(ACTIONS), plain.step(ACTIONS))
+    third = sb3compat.to_sb3(source)
+    same(third.reset(), plain.reset())
+    same(third.step(ACTIONS), plain.step(ACTIONS))
 
 
 def test_calls_of_the_user_pass_the_tap_unchanged() -> None:

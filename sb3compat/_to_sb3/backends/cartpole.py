@@ -37,11 +37,6 @@ class ResetRows:
         """Restart rows that have ended, and return their observations only."""
         return _draw(env, rows, private(env, "low"), private(env, "high")), {}
 
-    def pending(self, env: Any) -> Flags:
-        """The rows whose autoreset is pending."""
-        flags: Flags = private(env, "prev_done")
-        return flags
-
 
 def _draw(env: Any, rows: Rows, low: float, high: float) -> Array:
     """Begin episodes in some rows, and return their observations."""

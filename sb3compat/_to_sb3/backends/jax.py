@@ -39,9 +39,5 @@ class ResetRows:
         """After a reset of all rows, which leaves the autoreset of ended ones pending upstream."""
         set_private(env, "prev_done", jax.numpy.zeros(env.num_envs, dtype=bool))
 
-    def pending(self, env: Any) -> Any:
-        """The rows whose autoreset is pending."""
-        return private(env, "prev_done")
-
 
 register_by_name("gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv", ResetRows())
