@@ -78,12 +78,17 @@ def pushed(before, after, axis, count):
 
 
 def growth(env, act, warm, steps, disabled=False):
-    """The bytes that each end of an episode leaves behind, in three runs of so many steps."""
+    """The bytes that each end of an episode leaves behind, in three runs of so many steps.
+
+    They count as 0 while a deque with a `maxlen` is filled: that does not go on for ever.
+    """
     import gc
     import tracemalloc
+    from collections import deque
 
     sizes, ends = [], []
     gc.collect()
+    deques = [(each, len(each)) for each in gc.get_objects() if type(each) is deque]
     gc.freeze()  # what there is already need not be looked at in each collection
     tracemalloc.start()
     for number in (warm, steps, steps, steps):
@@ -99,6 +104,8 @@ def growth(env, act, warm, steps, disabled=False):
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     gc.unfreeze()
+    if any(size + ends[-1] < len(each) < (each.maxlen or 0) for each, size in deques):
+        return [0, 0, 0]
     return [int(size / max(many, 1)) for size, many in zip(np.diff(sizes), ends[1:])]  # noqa: B905
 
 
