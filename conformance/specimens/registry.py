@@ -1,7 +1,7 @@
 """The registry of all environments that the kit is tried on: `SPECIMENS`.
 
-Importing a module with specimens fills it: `every` those of the matrix, `worlds_in_rows` and
-`unseen` the others. The ports of published adapters are targets: `conformance/targets/`.
+Importing a module with specimens fills it: `every` those of the matrix, `worlds_in_rows`, `accused`
+and `unseen` the others. The ports of published adapters are targets: `conformance/targets/`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.specimens.points import OPTIONS, Config
 from conformance.specimens.rows_env import MODES, Form, RowsEnv
 from sb3compat.conformance.findings import Family
 
-Kind = Literal["mutant", "form", "world", "unseen"]
+Kind = Literal["mutant", "form", "world", "unseen", "accused"]
 Make = TypeVar("Make", bound=Callable[[], Any])
 
 
@@ -30,7 +30,8 @@ class Specimen:
     Attributes:
         kind: A `"mutant"` is a correct environment with one small change, and a `"form"` is such a
             correct one; a `"world"` is correct and looks odd; an `"unseen"` one was written by
-            someone who had not read the checks.
+            someone who had not read the checks; an `"accused"` one is correct, and a check took it
+            for broken once.
         name: What it is called, once in its kind, interface and mode.
         family: Its interface.
         factory: Makes it.
@@ -47,6 +48,7 @@ class Specimen:
         about: Its docstring, of an unseen one; for a broken one it also says what is wrong.
         rightly: Checks that fail on a correct one all the same, each with the source that it is
             right by.
+        wrongly: Checks that once failed on a correct one, and were wrong.
     """
 
     kind: Kind
@@ -64,6 +66,7 @@ class Specimen:
     untold: str = ""
     about: str = ""
     rightly: Mapping[str, str] = field(default_factory=dict)
+    wrongly: frozenset[str] = frozenset()
 
     @property
     def given(self) -> dict[str, Any]:
@@ -220,6 +223,17 @@ def unseen(
                 rightly=rightly or {},
             )
         )
+        return make
+
+    return register
+
+
+def accused(family: Family, *checks: str, mode: str | None = None) -> Callable[[Make], Make]:
+    """Enter a correct environment that these checks took for broken once."""
+
+    def register(make: Make) -> Make:
+        name, module = make.__name__, make.__module__
+        enter(Specimen("accused", name, family, make, module, mode, wrongly=frozenset(checks)))
         return make
 
     return register

@@ -136,6 +136,13 @@ def reset_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
     yield Op("reset")
 
 
+def resets_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
+    """A reset right after that under the seed; and again, with all steps but the last between."""
+    yield from _from_the_seed(record, [])
+    yield Op("reset")
+    yield from reset_before_the_end(record, twin)
+
+
 def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, a reset of all rows, and the steps after the one that resets."""
     way = first_end(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.specimens import every, worlds_in_rows
+from conformance.specimens import accused, every, worlds_in_rows
 from conformance.specimens.registry import Kind, Specimen, specimens
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_mutants import CLOSES
@@ -13,6 +13,7 @@ from tests.profiles import some
 
 assert every.MODULES
 assert worlds_in_rows.MODES
+assert accused.ROWS
 try:
     from conformance.specimens import unseen
 
@@ -20,7 +21,7 @@ try:
 except ModuleNotFoundError:  # some of them are of stable-baselines3
     pass
 
-KINDS: tuple[Kind, ...] = ("form", "world", "unseen")
+KINDS: tuple[Kind, ...] = ("form", "world", "unseen", "accused")
 CORRECT = {
     f"{kind}-{each.id}": each for kind in KINDS for each in specimens(kind) if not each.broken
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -201,7 +202,8 @@ class TerminalObservationOfAnEarlierEpisode(Points):
 class NoTruncationAtTheKnownTimeLimit(Points):
     def make_row(self, row: int) -> Any:
         env = super().make_row(row)
-        env.unwrapped.spec = EnvSpec("Point-v0", max_episode_steps=self.config.lengths[0])
+        made, limit = partial(Point, self.config, row), self.config.lengths[0]
+        env.unwrapped.spec = EnvSpec("Point-v0", made, max_episode_steps=limit)
         return env
 
     def flag(self, terminated: bool, truncated: bool) -> Any:

@@ -41,22 +41,34 @@ def kept(starts, firsts):
     return True
 
 
-def leaps(before, after, next_to_last, last):
-    """Whether a float leaps before all these ends: eight times as far as any other step leads."""
+def rescaled(before, after, next_to_last, last):
+    """Whether all floats that steps move are on another scale after these last steps.
+
+    Each is a multiple of the one before, plus something, both there and after other steps, but
+    another multiple: more than three times as much, or less than a third.
+    """
 
     def floats(obs):
         return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
+
+    def fitted(x, y):
+        with np.errstate(all="ignore"):  # what does not vary, or is infinite, has no fit
+            x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+            slope = (x * y).sum(axis=0) / (x * x).sum(axis=0)
+            return slope, slope * np.sqrt((x * x).sum(axis=0) / (y * y).sum(axis=0)) > 0.9
 
     before, after, next_to_last, last = (
         [floats(obs) for obs in some] for some in (before, after, next_to_last, last)
     )
     if not last or len({obs.shape for obs in [*before, *after, *next_to_last, *last]}) != 1:
         return False
-    moves, jumps = abs(np.array(after) - before), abs(np.array(last) - next_to_last)
+    before, after, next_to_last, last = map(np.array, (before, after, next_to_last, last))
     # What often stays as it is may be a flag.
-    moving = np.mean(moves > 0, axis=0) > 0.9
-    far = np.all(jumps > 8 * np.max(moves, axis=0), axis=0)
-    return bool((moving & far).any())
+    moving = np.mean(before != after, axis=0) > 0.9
+    moving &= (next_to_last != next_to_last[0]).any(axis=0)
+    (usual, fits), (there, fits_there) = fitted(before, after), fitted(next_to_last, last)
+    other = fits & fits_there & ((there > 3 * usual) | (there < usual / 3))
+    return bool(moving.any() and other[moving].all())
 
 
 def pushed(before, after, axis, count):
@@ -66,12 +78,17 @@ def pushed(before, after, axis, count):
 
 
 def growth(env, act, warm, steps, disabled=False):
-    """The bytes that each end of an episode leaves behind, in three runs of so many steps."""
+    """The bytes that each end of an episode leaves behind, in three runs of so many steps.
+
+    They count as 0 while a deque with a `maxlen` is filled: that does not go on for ever.
+    """
     import gc
     import tracemalloc
+    from collections import deque
 
     sizes, ends = [], []
     gc.collect()
+    deques = [(each, len(each)) for each in gc.get_objects() if type(each) is deque]
     gc.freeze()  # what there is already need not be looked at in each collection
     tracemalloc.start()
     for number in (warm, steps, steps, steps):
@@ -87,6 +104,8 @@ def growth(env, act, warm, steps, disabled=False):
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     gc.unfreeze()
+    if any(size + ends[-1] < len(each) < (each.maxlen or 0) for each, size in deques):
+        return [0, 0, 0]
     return [int(size / max(many, 1)) for size, many in zip(np.diff(sizes), ends[1:])]  # noqa: B905
 
 

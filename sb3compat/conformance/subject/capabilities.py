@@ -90,7 +90,9 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         found["seed_method"] = offers(env, "seed")
         found["seeding"] = _takes_seed(env)
         found["masked_reset"] = False
-        found["row_seeds"] = found["seeding"] and (_seeds_each_row(env) or _own_generators(env))
+        found["row_seeds"] = found["seeding"] and (
+            _seeds_each_row(env) or _own_generators(env, family)
+        )
     else:
         found["seeding"] = True
         found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
@@ -109,10 +111,7 @@ def _seeds_each_row(env: Any) -> bool:
     """
     equal, row = PRELUDE["equal"], PRELUDE["row"]
     try:
-        starts = []
-        for seed in (11, 12):
-            env.seed(seed)
-            starts.append(deepcopy(env.reset()))
+        starts = [deepcopy(_reset(env, "vec_env", seed)) for seed in (11, 12)]
         first, second = ([row(start, i) for i in range(env.num_envs)] for start in starts)
     except Exception:
         return False
@@ -120,12 +119,20 @@ def _seeds_each_row(env: Any) -> bool:
     return env.num_envs > 1 and differ and all(map(equal, first[1:], second[:-1]))
 
 
-def _own_generators(env: Any) -> bool:
-    """Whether the rows of a VecEnv show a random generator each, as environments do."""
+def _own_generators(env: Any, family: Family) -> bool:
+    """Whether the rows show a random generator each, as environments do, which seeds change.
+
+    One that they leave as it is says nothing: each `gym.Env` has one, also the view of a row of a
+    simulator that draws from another one for all rows.
+    """
     try:
-        generators = env.get_attr("np_random")
-        found = {id(each) for each in generators if hasattr(each, "random")}
-        return len(found) == int(env.num_envs)
+        states = []
+        for seed in (11, 12):
+            _reset(env, family, seed)
+            generators = list(env.get_attr("np_random"))
+            states.append([each.bit_generator.state for each in generators])
+        seeded = not any(map(PRELUDE["equal"], *states))
+        return seeded and len({id(each) for each in generators}) == int(env.num_envs)
     except Exception:
         return False
 
@@ -134,7 +141,8 @@ def _alike_rows(env: Any, family: Family) -> bool:
     """Whether row i under seed s does as row i - 1 under seed s + 1, for the same actions.
 
     Their first observations show it, if these are random. If not, some steps are compared: rows
-    that all behave the same prove nothing, unless other seeds change nothing, either.
+    that all behave the same prove nothing, unless other seeds change nothing, either, and what is
+    drawn later is drawn from a generator of each row.
     """
     equal = PRELUDE["equal"]
     try:
@@ -146,9 +154,17 @@ def _alike_rows(env: Any, family: Family) -> bool:
                 return False
             if any(not equal(a[1:], a[:-1]) for a, _ in pairs):
                 return True
-        return all(map(equal, runs[0], runs[2]))
+        return all(map(equal, runs[0], runs[2])) and _own_generators(env, family)
     except Exception:
         return False
+
+
+def _reset(env: Any, family: Family, seed: int) -> Any:
+    """The observations of a reset under a seed."""
+    if family == "vec_env":
+        env.seed(seed)
+        return env.reset()
+    return env.reset(seed=seed)[0]
 
 
 def _begin(env: Any, family: Family, seed: int, steps: int) -> list[list[Any]]:
@@ -156,10 +172,7 @@ def _begin(env: Any, family: Family, seed: int, steps: int) -> list[list[Any]]:
     rows_of, over = PRELUDE["rows_of"], PRELUDE["ended"]
     space = env.action_space if family == "vec_env" else env.single_action_space
     space.seed(0)
-    if family == "vec_env":
-        env.seed(seed)
-    result = env.reset() if family == "vec_env" else env.reset(seed=seed)[0]
-    found = [rows_of(env, result)]
+    found = [rows_of(env, _reset(env, family, seed))]
     for _ in range(steps):
         actions: Any = [space.sample()] * env.num_envs
         if family == "vector_env":

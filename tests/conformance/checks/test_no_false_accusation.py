@@ -11,7 +11,9 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
+from conformance.specimens import accused
 from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
@@ -27,6 +29,21 @@ def worlds(kind: Kind, rows: int) -> Any:
 
 
 IS_LAST, LIKE_OTHERS = "terminal_observation_is_last", "terminal_observation_like_others"
+
+assert accused.ROWS
+ACCUSED = {each.name: each for each in specimens("accused")}
+
+
+@pytest.mark.parametrize("name", ACCUSED)
+def test_no_check_reports_again_what_it_took_for_broken(name: str) -> None:
+    specimen = ACCUSED[name]
+    if specimen.family == "vec_env":
+        pytest.importorskip("stable_baselines3")
+    subject = examine(specimen.factory, family=specimen.family, seconds=4)
+    results = judge(subject, seconds=0.3, only=specimen.wrongly)
+    assert not bad(results)
+    # Nor what it comes after.
+    assert not any("comes after" in result.message for result in results.values())
 
 
 def test_a_wall_before_the_limit_is_no_stale_observation() -> None:

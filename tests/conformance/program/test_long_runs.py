@@ -14,8 +14,8 @@ import pytest
 from conformance.specimens.points import Config, Points
 from sb3compat.conformance.program.script import PRELUDE
 
-belongings, growth, kept, leaps, left_over, pushed = map(
-    PRELUDE.__getitem__, ("belongings", "growth", "kept", "leaps", "left_over", "pushed")
+belongings, growth, kept, left_over, pushed, rescaled = map(
+    PRELUDE.__getitem__, ("belongings", "growth", "kept", "left_over", "pushed", "rescaled")
 )
 
 
@@ -34,17 +34,25 @@ def test_sequences_are_compared_as_far_as_they_go() -> None:
     assert not kept(starts, [(np.zeros(2), np.array(7))])
 
 
+WALK = np.arange(20.0)[:, None] * [0.1, 0.5]
+
+
 @pytest.mark.parametrize(
-    ("last", "leap"), [([1.0, 5], False), ([9.0, 5], True), ([1.0, 6], False), ([-9.0, 6], True)]
+    ("last", "other"),
+    [
+        (WALK + 0.1, False),
+        (20 * WALK + 0.1, True),
+        (WALK / 20 + 0.1, True),
+        (WALK * [20, 1], False),  # some of it may be counted double at an end
+        (WALK + 1000, False),  # far away, as somewhere else
+        (WALK * 0, False),
+        (np.sin(9.7 * WALK * WALK) * 50, False),
+    ],
 )
-def test_a_leap_is_longer_than_any_step_in_what_always_moves(last: list[float], leap: bool) -> None:
-    before, after = [np.array([0.0, 5.0])] * 3, [np.array([move, 5.0]) for move in (1, -1, 0.5)]
-    assert leaps(before, after, before[:1], [np.array(last)]) is leap
-
-
-def test_an_entry_that_has_often_stood_still_may_be_a_flag() -> None:
-    before, after = [np.array([0.0, 5])] * 4, [np.array([move, 5.0]) for move in (1, 0, 1, 1)]
-    assert not leaps(before, after, before[:1], [np.array([99.0, 5])])
+def test_another_scale_is_a_multiple_in_all_that_steps_move(last: Any, other: bool) -> None:
+    assert rescaled(list(WALK), list(WALK + 0.1), list(WALK), list(last)) is other
+    # An entry that has often stood still may be a flag.
+    assert not rescaled(list(WALK), list(WALK), list(WALK), list(last))
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -22,6 +22,7 @@ from sb3compat.conformance.variants import (
     other_actions_in_a_row,
     reset_after_the_end,
     reset_before_the_end,
+    resets_before_the_end,
     seed_of,
     stepping_on,
 )
@@ -226,7 +227,8 @@ def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode a row that ended goes on as after a reset of all rows at that point.
 
     Raises:
-        NotExercisedError: If rows share a generator, or no step follows an end.
+        NotExercisedError: If rows share a generator, or no step follows an end; or unless resets
+            alone draw, as otherwise the step that resets a row may draw before it does.
     """
     way = way_to_the_end(record)
     if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
@@ -234,6 +236,10 @@ def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
     later = after_first_end(record)
     if not later:
         raise NotExercisedError("no step follows an end")
+    resets = whole_twin_of(record, resets_before_the_end).resets
+    seeded, early, _, late = (reset.copies["obs"] for reset in resets)
+    if len(way) == 1 or equal(seeded, early) or not equal(early, late):
+        raise NotExercisedError("resets draw nothing, or steps may do so, too")
     twin = whole_twin_of(record, reset_after_the_end)
     twins = twin.batches[len(way) + 1 :]
     for i in way[-1].ended:

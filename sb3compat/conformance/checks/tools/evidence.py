@@ -22,14 +22,14 @@ from sb3compat.conformance.variants import seed_before
 FEWEST, CHANCE = 4, 1e-5
 # Starts drawn from very many possible ones occur once each, and rarely a second time.
 _DRAWN = 2
-# So many steps tell what steps do, and so many truncations from different places that all lead to
-# one place are no chance.
-STEPS, _CUTS = 20, 6
+# So many steps tell what steps do, and so many truncations what these do: that all lead from
+# different places to one place, or to another scale, is no chance.
+STEPS, _CUTS = 20, 8
 # So many different ones show that something varies.
 _VARIED = 3
 
-equal, distinct, kept, leaps, pieces, pushed = map(
-    PRELUDE.__getitem__, ("equal", "distinct", "kept", "leaps", "pieces", "pushed")
+equal, distinct, kept, pieces, pushed, rescaled = map(
+    PRELUDE.__getitem__, ("equal", "distinct", "kept", "pieces", "pushed", "rescaled")
 )
 
 
@@ -195,7 +195,7 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
         record.judged = True
         moves = [pair for episode in found for pair in moves_of(episode)]
         yield from _no_one_place(found, cuts, moves, i)
-        yield from _no_leaps(cuts, moves, i)
+        yield from _on_one_scale(cuts, moves, i)
     if not record.judged:
         raise NotExercisedError("too few episodes were truncated")
 
@@ -354,22 +354,24 @@ def _stack(before: list[Any], after: list[Any]) -> tuple[int, int] | None:
     return None
 
 
-def _no_leaps(cuts: list[Episode], moves: list[tuple[Value, Value]], i: int) -> Iterator[Demand]:
-    """No float leaps at all truncations as at no other step."""
+def _on_one_scale(
+    cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
+) -> Iterator[Demand]:
+    """Truncations do not lead to another scale, as that of an observation before processing."""
     lasts, befores = [episode.last for episode in cuts], [episode.seen[-2] for episode in cuts]
-    if len(moves) < STEPS or distinct(values(lasts)) < 2:
+    if len(moves) < STEPS or len(cuts) < _CUTS:
         return
     before, after = ([pair[k] for pair in moves] for k in (0, 1))
-    if not leaps(*map(values, (before, after, befores, lasts))):
+    if not rescaled(*map(values, (before, after, befores, lasts))):
         return
     yield expect(
-        "not leaps({0}, {1}, {2}, {3})",
+        "not rescaled({0}, {1}, {2}, {3})",
         Several(before),
         Several(after),
         Several(befores),
         Several(lasts),
         lasts[-1],
         what="{4}",
-        should=f"in reach of one step from {short(befores[-1].value, 80)}",
+        should=f"on the scale of {short(befores[-1].value, 80)}, the one before it",
         row=i,
     )

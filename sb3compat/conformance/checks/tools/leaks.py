@@ -1,13 +1,10 @@
-"""What infos, statistics and time limits of several episodes show together."""
+"""What infos and time limits of several episodes show together."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -25,74 +22,6 @@ _ADDED = {
 }  # fmt: skip
 
 equal = PRELUDE["equal"]
-
-
-# Statistics
-
-
-def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
-    """The return and length in the infos are those of the episode that has ended.
-
-    What counts other steps, such as those of frames that are skipped, is never what the record
-    shows, and is left alone; so is an environment without an entry at each end.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
-    over = [episode for episode in episodes(record) if episode.over]
-    entries = [_statistics(episode) for episode in over]
-    known = [(e, entry) for e, entry in zip(over, entries, strict=True) if entry is not None]
-    if not known or len(known) < len(over):
-        raise NotExercisedError("the infos have no returns and lengths of all episodes")
-    exact = [(e, entry) for e, entry in known if _are_numbers(entry)]
-    if any(_length(entry) == len(e.steps) for e, entry in exact):
-        for episode, entry in exact:
-            count = len(episode.steps)
-            should = f"{count}, the number of its steps"
-            yield expect(f"{{0}} == {count}", entry["l"], should=should, row=episode.row)
-    if any(_fits(e, entry) and abs(_return(e)) > 1e-6 for e, entry in exact):
-        for episode, entry in exact:
-            total = round(_return(episode), 6)
-            should = f"{total}, the sum of its rewards"
-            condition = f"abs({{0}} - {total}) <= {_tolerance(episode):.2g}"
-            yield expect(condition, entry["r"], should=should, row=episode.row)
-
-
-def _statistics(episode: Episode) -> Value | None:
-    """The entry of an episode in the infos of its last step."""
-    if episode.record.family == "vec_env":
-        info = episode.end.infos[episode.row]
-        return info["episode"] if isinstance(info.value.get("episode"), dict) else None
-    infos = episode.end.infos
-    final = infos.value.get("final_info")
-    for place in (infos, *([infos["final_info"]] if isinstance(final, dict) else [])):
-        if PRELUDE["tells_statistics"](place.value, episode.row):
-            return place.info(episode.row)["episode"]
-    return None
-
-
-def _are_numbers(entry: Value) -> bool:
-    try:
-        return all(np.isfinite(float(entry.value[key])) for key in ("l", "r"))
-    except (KeyError, TypeError, ValueError):
-        return False
-
-
-def _length(entry: Value) -> float:
-    return float(entry.value["l"])
-
-
-def _return(episode: Episode) -> float:
-    return math.fsum(float(step.copies["rewards"][episode.row]) for step in episode.steps)
-
-
-def _tolerance(episode: Episode) -> float:
-    size = sum(abs(float(step.copies["rewards"][episode.row])) for step in episode.steps)
-    return 1e-4 + 1e-4 * size
-
-
-def _fits(episode: Episode, entry: Value) -> bool:
-    return abs(float(entry.value["r"]) - _return(episode)) <= _tolerance(episode)
 
 
 # Time limits

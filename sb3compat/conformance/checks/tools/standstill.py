@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
@@ -15,8 +18,8 @@ from sb3compat.conformance.checks.tools.evidence import (
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Record
-from sb3compat.conformance.rows import by_row, episodes
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import Episode, by_row, episodes
 from sb3compat.conformance.values import Several, Value
 
 equal, distinct = PRELUDE["equal"], PRELUDE["distinct"]
@@ -33,6 +36,9 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
     Steps after one that moved nothing do not count: where a row stands at a wall, and goes on with
     the same action, it stays there.
 
+    Nor do truncated episodes whose last steps are rewarded otherwise than others, all in the same
+    way: there the time may have been up before the action was taken.
+
     Raises:
         NotExercisedError: If it cannot be told.
     """
@@ -48,7 +54,7 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
         befores, lasts = [e.seen[-2] for e in cuts], [e.last for e in cuts]
         if len(after) < STEPS or distinct(values(lasts)) < FEWEST:
             continue
-        if ((sum(after) + 1) / (len(after) + 2)) ** len(cuts) >= CHANCE:
+        if _by_chance(sum(after), len(after), len(cuts)) or _rewarded_apart(found, cuts):
             continue
         judged = True
         yield expect(
@@ -62,6 +68,25 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
         )
     if not judged:
         raise NotExercisedError("too few episodes were truncated, or steps move nothing")
+
+
+def _by_chance(often: int, of: int, times: int) -> bool:
+    """Whether what happens so often may happen so many times in a row."""
+    return ((often + 1) / (of + 2)) ** times >= CHANCE
+
+
+def _rewarded_apart(found: Sequence[Episode], cuts: Sequence[Episode]) -> bool:
+    """Whether the last steps of these episodes have one reward that other steps rarely have."""
+    there = [_reward(episode.end, episode.row) for episode in cuts]
+    steps = [(e, step) for e in found for step in (e.steps[:-1] if e.over else e.steps)]
+    others = [_reward(step, e.row) for e, step in steps]
+    often = sum(equal(reward, there[0]) for reward in others)
+    return distinct(there) == 1 and not _by_chance(often, len(others), len(cuts))
+
+
+def _reward(step: Call, i: int) -> Any:
+    """The reward of row i, in an array: an empty one if there is none, which a check reports."""
+    return np.ravel(step.copies["rewards"])[i : i + 1]
 
 
 def no_standstill_after_ends(record: Record) -> Iterator[Demand]:
@@ -129,7 +154,7 @@ def _no_standstill(
         rest = [pair for number, pair in steps if (i, number) not in asked]
         if any((i, n) in never and equal(a.value, b.value) for n, (a, b) in steps):
             continue
-        if len(rest) < STEPS or ((sum(still(rest)) + 1) / (len(rest) + 2)) ** len(mine) >= CHANCE:
+        if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), len(mine)):
             continue
         record.judged = True
         yield expect(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import gymnasium as gym
 
 from sb3compat.conformance.checks.tools.clauses import in_space
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
@@ -248,7 +253,7 @@ def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
     Where it is true, algorithms add the value of `terminal_observation` to the reward. After a
     terminal state that is wrong, even if the time was up in the same step. It is never true in a
     row that goes on. Without single environments it is asked whether episodes are truncated at the
-    time limit, if the specs of sub-environments have one.
+    time limit, if the specs of sub-environments have one, and what these specs make is truncated.
     """
     _note_missing_truncation(record)
     for step in record.through_endings:
@@ -273,16 +278,16 @@ def _at_the_time_limit(scene: Scene) -> Iterator[Demand]:
     In one of them the state may be terminal as well, but not in all.
     """
     subject = scene.subject
-    if subject.missing(("sub_envs",)) or not subject.endings:
+    if subject.missing(("sub_envs", "two_at_once")) or not subject.endings:
         raise NotExercisedError("sub-environments cannot be reached, or no episode ended")
     env = scene.make()
     specs = scene.caught(env.get_attr, "spec")
     if specs.failure is not None:
         raise NotExercisedError("single environments have no spec")
-    limits = [getattr(spec, "max_episode_steps", None) for spec in specs.result]
-    longest = max((limit for limit in limits if limit), default=0)
-    if not longest or _CUTS * longest * subject.step_seconds > _MOST_SECONDS:
-        raise NotExercisedError("no time limit is known, or it is too long")
+    limits = [_limit_of(spec, subject.step_seconds) for spec in specs.result]
+    longest = max(limits, default=0)
+    if not longest:
+        raise NotExercisedError("no time limit is known at which episodes do not terminate")
     env.action_space.seed(scene.choose(range(100)))
     env.restart(scene.seed() if subject.capabilities.get("seeding") else None)
     sampled = Drawn(sample_source(subject))
@@ -303,6 +308,38 @@ def _at_the_time_limit(scene: Scene) -> Iterator[Demand]:
     if not any(cuts):
         raise NotExercisedError("no episode lasted up to the time limit")
     scene.judged = True
+
+
+def _limit_of(spec: Any, step_seconds: float) -> int:
+    """The time limit of a spec, if what it makes does not terminate there; else, or if long, 0."""
+    limit = getattr(spec, "max_episode_steps", None) or 0
+    if not limit or 2 * _CUTS * limit * step_seconds > _MOST_SECONDS:
+        return 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an older version, for example
+            env = gym.make(spec, disable_env_checker=True)
+        with closing(env):
+            return limit if _only_truncated_at(limit, env) else 0
+    except Exception:  # nothing can be made from it
+        return 0
+
+
+def _only_truncated_at(limit: int, env: gym.Env[Any, Any]) -> bool:
+    """Whether a single environment never terminates in the last step before its limit."""
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    steps, cut = 0, False
+    for _ in range(_CUTS * limit):
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        steps += 1
+        if terminated or truncated:
+            if steps == limit and terminated:
+                return False
+            cut |= steps == limit
+            env.reset()
+            steps = 0
+    return cut
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "truncated_flag_present"))

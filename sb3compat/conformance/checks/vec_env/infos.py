@@ -9,7 +9,6 @@ from sb3compat.conformance.checks.tools.leaks import (
     infos_unlike_those_of_resets,
     keys_of_their_own_row,
     reset_infos_of_new_resets,
-    statistics_of_the_episode,
 )
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
@@ -17,6 +16,7 @@ from sb3compat.conformance.checks.tools.singles import (
     keys_of,
     starts,
 )
+from sb3compat.conformance.checks.tools.statistics import statistics_of_the_episode
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,
@@ -67,8 +67,8 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos[i]["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
     Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
-    counts something else at each end, such as the frames below a wrapper that skips some, is left
-    alone.
+    counts something else, such as the frames below a wrapper that skips some, or rewards before
+    they are clipped, is left alone.
     """
     yield from statistics_of_the_episode(record)
 

@@ -30,7 +30,7 @@ _TRAINS = (*BASICS["vec_env"], "dones_shape")
 _TOTAL, _FEW, _LONG_SECONDS = 256, 64, 2.0
 # The most memory that a check lets SB3 take for observations.
 _MOST_BYTES = 2**30
-# For each value of an observation the first layers of the networks have eight weights, with
+# For each value of an observation or action the networks have eight weights next to it, with
 # gradients and moments: of the policy and of the critics.
 _PER_VALUE = 8 * 4 * 4 * 2
 # Copies in double precision that running statistics take.
@@ -91,8 +91,8 @@ def _lasts(call: Call, i: int, space: Any) -> Iterator[tuple[Value, Any]]:
 
 
 def _values(space: Any) -> int:
-    """The number of values in an observation."""
-    return int(sum(np.prod(part.shape) for part in _parts(space)))
+    """The number of values that networks take or give: one of n numbers is n values."""
+    return int(spaces.flatdim(space))
 
 
 def _must_fit(needed: int) -> None:
@@ -103,7 +103,7 @@ def _must_fit(needed: int) -> None:
     """
     if needed > _MOST_BYTES:
         raise NotExercisedError(
-            f"its observations are too large: SB3 would need {needed / 2**30:.1f} GiB for them"
+            f"its spaces are too large: SB3 would need {needed / 2**30:.1f} GiB for them"
         )
 
 
@@ -293,11 +293,12 @@ def trains_off_policy(scene: Scene) -> Iterator[Demand]:
 
 def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -> Iterator[Demand]:
     scene = env.scene
-    space = env.attribute("observation_space").value
-    if not _learnable(space) or not _usable(env.attribute("action_space").value, algorithm):
+    space, actions = (env.attribute(f"{of}_space").value for of in ("observation", "action"))
+    if not _learnable(space) or not _usable(actions, algorithm):
         raise NotExercisedError("the algorithm does not take these spaces")
     # In the buffer observations may be of bytes; a minibatch of 16 is of floats.
-    _must_fit(_values(space) * (_PER_VALUE + 16 * 4) + kept * _bytes(space))
+    values = _values(space) + _values(actions)
+    _must_fit(values * (_PER_VALUE + 16 * 4) + kept * _bytes(space))
     policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
     settings |= {"policy_kwargs": {"net_arch": [8]}, "device": "cpu"}
     if scene.subject.capabilities.get("seeding"):  # the algorithm passes its seed on to `env.seed`

@@ -215,6 +215,7 @@ def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
 
     A training has millions of them. Typical mistake: a list of infos or last observations that
     nothing empties. The memory that Python has handed out is measured over a few hundred
-    episodes, where episodes are short enough for that.
+    episodes, where episodes are short enough for that. A deque with a `maxlen` that is not full yet
+    is left alone.
     """
     yield from no_growth(scene)

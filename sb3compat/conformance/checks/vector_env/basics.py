@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 
 from sb3compat.conformance.checks.tools.clauses import dtypes_fit
 from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, error, warning
@@ -41,6 +41,9 @@ def metadata_not_shared(scene: Scene) -> Iterator[Demand]:
     so since 1.4.
     """
     env = scene.make()
+    if not isinstance(env.live.metadata, MutableMapping):
+        scene.judged = True  # nobody can write into it
+        return
     mode = env.metadata.pop("autoreset_mode").result
     if "autoreset_mode" in env.live.metadata:
         scene.judged = True  # each look makes the dict anew

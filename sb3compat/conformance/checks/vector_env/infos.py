@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.leaks import (
     infos_of_their_own_step,
     keys_of_their_own_row,
-    statistics_of_the_episode,
 )
 from sb3compat.conformance.checks.tools.singles import keys_of, with_infos_of_singles
+from sb3compat.conformance.checks.tools.statistics import statistics_of_the_episode
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
     STATISTICS,
@@ -109,8 +109,8 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
     Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
-    counts something else at each end, such as the frames below a wrapper that skips some, is left
-    alone.
+    counts something else, such as the frames below a wrapper that skips some, or rewards before
+    they are clipped, is left alone.
     """
     yield from statistics_of_the_episode(record)
 

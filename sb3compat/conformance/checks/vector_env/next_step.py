@@ -125,8 +125,8 @@ def one_reset_per_episode(record: Record) -> Iterator[Demand]:
 
     A second reset, in the ending step or in the one after the next, loses an episode's start and
     advances the row's random numbers, so that the row no longer agrees with a single environment.
-    The rows are compared with single environments, or, if each row has a seed of its own, with a
-    `reset()` of all rows at the same point.
+    The rows are compared with single environments, or, if each row has a seed of its own and resets
+    alone draw random numbers, with a `reset()` of all rows at the same point.
     """
     yield from firsts_like_singles(record, "as after a single reset")
     for each in steps_after_starts(record):

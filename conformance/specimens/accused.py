@@ -1,0 +1,329 @@
+"""Correct environments that a check took for broken once, each with that check.
+
+Someone who had read the checks wrote them, to be accused by them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+
+from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import accused
+from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
+
+ROWS = 3
+
+
+class Walker(gym.Env[Any, Any]):
+    """A point that the actions and the wind push about, until the time is up."""
+
+    observation_space: Any = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space: Any = spaces.Discrete(3)
+    limit = 10
+
+    def __init__(self) -> None:
+        self.at: Any = np.zeros(2)
+        self.time = 0
+
+    @property
+    def dice(self) -> np.random.Generator:
+        """What everything is drawn from."""
+        return self.np_random
+
+    def take(self, seed: int | None) -> None:
+        """Seed the dice."""
+        super().reset(seed=seed)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.take(seed)
+        self.time = 0
+        self.begin()
+        return self.look(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        self.move(int(action))
+        arrived = self.arrived()
+        return self.look(), self.reward(), arrived, self.time >= self.limit and not arrived, {}
+
+    def begin(self) -> None:
+        self.at = self.dice.uniform(-1, 1, 2)
+
+    def move(self, action: int) -> None:
+        self.at = self.dice.normal(self.at, 0.2)
+        self.at[0] += 0.3 * (action - 1)
+
+    def arrived(self) -> bool:
+        return False
+
+    def look(self) -> Any:
+        return self.at.astype(np.float32)
+
+    def reward(self) -> float:
+        return -1 - abs(float(self.at[0]))
+
+
+class Walkers(Points):
+    """Some of them."""
+
+    row: type[Walker] = Walker
+
+    def __init__(self) -> None:
+        self.shared: list[Any] = [np.random.default_rng()]
+        super().__init__(Config(rows=ROWS))
+
+    def make_row(self, row: int) -> Any:
+        made = self.row()
+        if isinstance(made, DrawsFromOne):
+            made.shared, made.is_first = self.shared, row == 0
+        return made
+
+
+def _rows(*checks: str) -> Callable[[type[Walker]], type[Walker]]:
+    """Enter a class of rows."""
+
+    def register(row: type[Walker]) -> type[Walker]:
+        accused("vec_env", *checks)(type(row.__name__, (Walkers,), {"row": row}))
+        return row
+
+    return register
+
+
+class DrawsFromOne(Walker):
+    """The view of a row of a simulator that has one generator, which the first seed is for."""
+
+    shared: list[np.random.Generator]
+    is_first = False
+
+    @property
+    def dice(self) -> np.random.Generator:
+        return self.shared[0]
+
+    def take(self, seed: int | None) -> None:
+        if seed is not None and self.is_first:
+            self.shared[0] = np.random.default_rng(seed)
+
+
+@_rows("rows_independent")
+class StartsInTheOrderOfTheEnds(DrawsFromOne):
+    """Nothing but starts is drawn; each view has an `np_random` that nobody uses."""
+
+    limit = 12
+
+    def move(self, action: int) -> None:
+        self.at += 0.25 * (1 + action), 0.1
+
+    def arrived(self) -> bool:
+        return bool(self.at[0] > 3)
+
+
+@_rows("rows_are_alike", "endings_together")
+class DiceAtTheEnd(DrawsFromOne):
+    """The way is fixed by the actions; what is found at its end is drawn."""
+
+    limit = 1000
+
+    def begin(self) -> None:
+        self.at = np.zeros(2)
+
+    def move(self, action: int) -> None:
+        self.at[0] += 1 + action
+        if self.arrived():
+            self.at[1] = self.dice.uniform(0, 10)
+
+    def arrived(self) -> bool:
+        return bool(self.at[0] >= 20)
+
+
+@_rows("terminal_observation_like_others")
+class FliesHomeWhenTheTimeIsUp(Walker):
+    """The wind is observed, too."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
+    limit = 8
+
+    def begin(self) -> None:
+        self.at, self.wind = self.dice.uniform(80, 120, 2), self.dice.normal()
+
+    def move(self, action: int) -> None:
+        self.wind = self.dice.normal()
+        self.at += action - 1 + 0.5 * self.wind, 0.5 * self.wind
+        if self.time >= self.limit:
+            self.at = np.zeros(2)
+
+    def look(self) -> Any:
+        return np.array([*self.at, self.wind], np.float32)
+
+
+@_rows("terminal_observation_is_last")
+class LooksAtTheClockFirst(Walker):
+    """In the step in which the time is up nothing moves, and there is no reward."""
+
+    def move(self, action: int) -> None:
+        if self.time < self.limit:
+            super().move(action)
+
+    def reward(self) -> float:
+        return super().reward() if self.time < self.limit else 0.0
+
+
+class Game(Walker):
+    limit = 100
+
+    def arrived(self) -> bool:
+        return self.time >= 10
+
+
+@accused("vec_env", "truncated_flag_exclusive")
+class TerminatesAtItsLimit(Walkers):
+    """The time limit that the game is registered with is that of its rules."""
+
+    def make_row(self, row: int) -> Any:
+        make: Any = Game
+        spec = EnvSpec("Game-v0", make, max_episode_steps=10)
+        return gym.make(spec, disable_env_checker=True)
+
+
+@_rows("trains_ppo", "trains_off_policy")
+class NumberedBoards(Walker):
+    """Boards of 25 fields with three states each, by their numbers: too many to code as one-hot."""
+
+    observation_space = spaces.Discrete(3**25)
+    action_space = spaces.Discrete(25)
+
+    def begin(self) -> None:
+        self.at = self.dice.integers(0, 3, 25)
+
+    def move(self, action: int) -> None:
+        self.at[action] = (self.at[action] + 1) % 3
+
+    def look(self) -> Any:
+        return np.int64((self.at * 3 ** np.arange(25)).sum())
+
+
+class Bricks(Walker):
+    """Has a monitor."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.total = 0.0
+
+    def arrived(self) -> bool:
+        return bool(self.dice.random() < 0.15)
+
+    def reward(self) -> float:
+        return float(self.dice.choice([0.0, 1.0, 7.0], p=[0.5, 0.4, 0.1]))
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        self.total += reward
+        if terminated or truncated:
+            info["episode"] = {"r": self.total, "l": self.time, "t": 0.1}
+        return obs, reward, terminated, truncated, info
+
+
+@accused("vec_env", "episode_statistics_of_the_episode")
+class ClipsRewardsOutsideOfMonitors(Walkers):
+    """As SB3's recipe for Atari: in many episodes the two returns agree."""
+
+    row = Bricks
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, float(np.clip(reward, -1, 1)), done, info
+
+
+@accused("vec_env", "close_after_error")
+class ClosedByTheThreadThatMadeIt(Walkers):
+    """As SQLite demands it."""
+
+    log: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log = sqlite3.connect(":memory:")
+
+    def close(self) -> None:
+        if self.log is not None:
+            self.log.close()
+            self.log = None
+        super().close()
+
+
+@accused("vec_env", "memory_does_not_grow")
+class KeepsTheLastPaths(Walkers):
+    """Of many episodes, to draw from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paths: deque[Any] = deque(maxlen=5000)
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.paths.append(np.zeros((40, 2)))
+        return super().end(i, last, info)
+
+
+# VectorEnv
+
+
+class IceRow(RowEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.x = self.start = 0.0
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        slip = self.np_random.integers(2) if self.x >= 20 else 0
+        self.x += 1 + float(action) + float(slip)
+        return self.observe(), -1.0 - slip, self.x >= 30, False, {}
+
+
+@accused("vector_env", "rows_independent", mode="NextStep")
+class SlipsOnIceOnly(RowsEnv):
+    """One generator for all rows, which nobody needs in the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(kind="counted", one_generator=True, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return IceRow(self.form, i)
+
+
+class WindyRow(RowEnv):
+    wind = 0.0
+
+    def step(self, action: Any) -> Any:
+        self.x += self.wind
+        return super().step(action)
+
+
+@accused("vector_env", "one_reset_per_episode", mode="NextStep")
+class DrawsTheWindBeforeItResets(RowsEnv):
+    """That of all rows, also of those that it then resets."""
+
+    def __init__(self) -> None:
+        super().__init__(Form())
+
+    def make_row(self, i: int) -> RowEnv:
+        return WindyRow(self.form, i)
+
+    def advance(self, actions: list[Any]) -> None:
+        for row in self.rows:
+            row.wind = float(row.np_random.uniform())  # type: ignore[attr-defined]
+        super().advance(actions)
+
+
+@accused("vector_env", "metadata_not_shared", mode="NextStep")
+class MetadataThatNobodyCanWrite(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form())
+        self.metadata: Any = MappingProxyType(self.metadata)
