@@ -210,7 +210,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _tune(given: argparse.Namespace) -> int:
     from sb3compat._tune.command import command
-    from sb3compat.conformance.commands.check import why_not_made
+    from sb3compat.conformance.commands.check import complain_of
     from sb3compat.conformance.commands.targets import FACTORY, TargetError, imported
 
     env_id, shown = given.env, repr(given.env)
@@ -221,9 +221,7 @@ def _tune(given: argparse.Namespace) -> int:
         except TargetError as error:
             return _complain(str(error))
         except Exception as error:
-            trace, line = why_not_made(given.env, error)
-            print(trace, file=sys.stderr, end="")
-            return _complain(line)
+            return complain_of(given.env, error)
         shown = found["what"]
     return command(env_id, shown, given.n_envs, given.seconds, as_json=given.json)
 

@@ -57,16 +57,23 @@ class MethodSubEnvs:
     def _write(self, rows: Sequence[int], name: str, value: Any) -> list[Any]:
         """Set the attribute on the wrapper that has it or, where none can be asked, by `set_attr`.
 
-        What a sub-environment raises is its answer: `set_attr` would put the value that it has
-        refused on its outermost wrapper, where `get_attr` finds it.
+        Where all wrappers can be asked, an error is the answer of a sub-environment: `set_attr`
+        would put the value that it has refused on its outermost wrapper, where `get_attr` finds it.
         """
-        if overrides_only(self._vec_env, "set_attr", "env_method") or not self._can_write(rows):
+        if overrides_only(self._vec_env, "set_attr", "env_method"):
             return self._set(rows, name, value)
-        return self._call(rows, "set_wrapper_attr", (name, value), {})
+        try:
+            return self._call(rows, "set_wrapper_attr", (name, value), {})
+        except NotImplementedError:
+            return self._set(rows, name, value)
+        except (AttributeError, TypeError):
+            if self._all_have("set_wrapper_attr"):
+                raise
+            return self._set(rows, name, value)
 
-    def _can_write(self, rows: Sequence[int]) -> bool:
+    def _all_have(self, name: str) -> bool:
         with suppress(AttributeError, NotImplementedError):
-            return callable(self._vec_env.env_method) and all(self._has(rows, "set_wrapper_attr"))
+            return bool(self._method("has_attr")(name))
         return False
 
     def _call(

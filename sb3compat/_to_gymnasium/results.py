@@ -10,7 +10,7 @@ import numpy as np
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, own_info
 from sb3compat._convert.types import Array, Flags, Info, Observation, is_own_vec_env
-from sb3compat._upstream.vec_env import keeps_method
+from sb3compat._upstream.vec_env import derives_from, keeps_method
 from sb3compat.errors import ConversionError, shown
 
 
@@ -30,6 +30,7 @@ class ResetInfos:
         # The dicts in which it has reported the last reset of each row, and whether it reports
         # those within steps as well. A class that we do not know may fill the list in `reset` only.
         self._reported: list[object] = [None] * num_envs
+        self._of_sb3 = any(derives_from(base, name) for name in ("DummyVecEnv", "SubprocVecEnv"))
         self._reports_in_steps = is_own_vec_env(base) or any(
             keeps_method(base, name, "step_wait") for name in ("DummyVecEnv", "SubprocVecEnv")
         )
@@ -58,7 +59,7 @@ class ResetInfos:
         """
         infos = [info for row in rows if isinstance(info := self._listed(row), dict) and info]
         reused = any(TERMINAL_OBSERVATION in info for info in infos)  # SB3 writes it before a reset
-        if self._reports_in_steps and (reused or len({*map(id, infos)}) < len(infos)):
+        if self._of_sb3 and (reused or len({*map(id, infos)}) < len(infos)):
             whose = "the dict that its step had returned" if reused else "one dict for several rows"
             raise ConversionError(
                 f"Expected each sub-environment of {self._base} to return a new info dict from "

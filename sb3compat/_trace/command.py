@@ -47,7 +47,7 @@ def command(given: Namespace) -> int:
     except TargetError as error:
         return complain(str(error))
     except Exception as error:
-        return complain_of(given, error)
+        return complain_of(given.target, error, given.env_kwargs)
     try:
         found = trace(
             make_env,
@@ -58,7 +58,7 @@ def command(given: Namespace) -> int:
         )
     except Exception as error:
         if unmade:
-            return complain_of(given, error)
+            return complain_of(given.target, error, given.env_kwargs)
         if isinstance(error, ConversionError) or _is_own(error):
             return complain(str(error))
         print(trace_of(error), file=sys.stderr, end="")

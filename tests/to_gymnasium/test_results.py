@@ -125,6 +125,13 @@ class Keeping(ScriptedEnv):
         return self._info
 
 
+class Stepping(vec_envs.DummyVecEnv):
+    """Has a method for its steps, which calls that of SB3."""
+
+    def step_wait(self) -> Any:
+        return super().step_wait()
+
+
 class SharedResets(ScriptedEnv):
     """The resets of all rows return the same dict."""
 
@@ -136,7 +143,14 @@ class SharedResets(ScriptedEnv):
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
-@pytest.mark.parametrize("build", [with_monitor, lambda made: vec_envs.VecCheckNan(subproc(made))])
+@pytest.mark.parametrize(
+    "build",
+    [
+        with_monitor,
+        lambda made: vec_envs.VecCheckNan(subproc(made)),
+        lambda made: vec_envs.VecCheckNan(Stepping(made)),
+    ],
+)
 def test_infos_that_a_reset_has_overwritten_are_refused(build: Any, mode: str) -> None:
     made = [lambda row=row: Keeping(script(lengths=(2 + row,)), row) for row in (0, 1)]
     envs = sb3compat.to_gymnasium(build(made), autoreset_mode=mode)

@@ -55,7 +55,7 @@ def command(given: Namespace) -> int:
         return complain(str(error))
     except Exception as error:
         progress.clear()
-        return complain_of(given, error)
+        return complain_of(given.target, error, given.env_kwargs)
     finally:
         progress.clear()
     if given.no_times:
@@ -84,10 +84,10 @@ def _run(target: Target, options: Options, progress: Progress) -> tuple[Report, 
     return report, CLEAN if report.ok else FAILED
 
 
-def complain_of(given: Namespace, error: Exception) -> int:
+def complain_of(target: str, error: Exception, env_kwargs: object = None) -> int:
     """Print why the target cannot be made, and return the exit code."""
-    hint = " Does it take the arguments of --env-kwargs?" if given.env_kwargs else ""
-    trace, line = why_not_made(given.target, error)
+    hint = " Does it take the arguments of --env-kwargs?" if env_kwargs else ""
+    trace, line = why_not_made(target, error)
     print(trace, file=sys.stderr, end="")
     return complain(line + hint * bool(trace))
 
