@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant, vector_env_mutant
 from conformance.specimens.rows_env import Form, RowsEnv
@@ -92,6 +93,24 @@ class TerminalPlaceIsTheNextFirst(_Grid):
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
 class TerminalPlaceIsTheOnlyFirst(_Grid):
     varied = False
+
+
+@vec_env_mutant(
+    "terminal_observation_not_reset_obs",
+    referenced=False,
+    config=Config(lengths=(8,), ends=("truncated",)),
+)
+class TruncatedEpisodesEndWithTheNextFirst(Points):
+    """Episodes also terminate, and those ends are right."""
+
+    def make_row(self, row: int) -> Any:
+        return Falls(self.config, row)
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        if info["TimeLimit.truncated"]:
+            info["terminal_observation"] = first.copy()
+        return first
 
 
 @vec_env_mutant("seed_used_once", referenced=False, config=_GRID)

@@ -169,6 +169,24 @@ class FinalObsOverwrittenWithReference(_FinalObsIsFirst):
     pass
 
 
+class _Falls(RowEnv):
+    """At its limit it may have fallen: its place says so."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward, terminated or (truncated and int(self.x) % 2 == 0), truncated, info
+
+
+@mutant("final_obs_is_last", modes=("SameStep",), lengths=(8,), endings=("truncated",))
+class FinalObsOfTerminationsOverwritten(_FinalObsIsFirst):
+    def make_row(self, i: int) -> RowEnv:
+        return _Falls(self.form, i)
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        terminated = self.flags[0, i]
+        return super().restart(i, info) if terminated else RowsEnv.restart(self, i, info)
+
+
 @mutant("final_obs_not_aliased", modes=("SameStep",))
 class FinalObsInOneBuffer(RowsEnv):
     def step(self, actions: Any) -> Any:
