@@ -26,6 +26,12 @@ class SetsAttributesEverywhere(Points):
         super().set_attr(attr_name, value)
 
 
+@mutant("set_attr_only_named_rows")
+class SetsAttributesEverywhereForRowZero(Points):
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        super().set_attr(attr_name, value, indices or None)
+
+
 @mutant("get_attr_indices")
 class AttributesInRowOrder(Points):
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:
@@ -60,6 +66,12 @@ class DropsKeywords(Points):
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
         dropped = {} if method_name == "kit_echo" else kwargs
         return super().env_method(method_name, *args, indices=indices, **dropped)
+
+
+@mutant("env_method_args")
+class CallsAllRowsForRowZero(Points):
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        return super().env_method(method_name, *args, indices=indices or None, **kwargs)
 
 
 @mutant("env_is_wrapped_per_row")
