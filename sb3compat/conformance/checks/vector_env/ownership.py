@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
 from sb3compat.conformance.checks.tools.scenes import RESULTS, seeded_start, step_both
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, STEP, SYNC, error
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, STEP, SYNC, error
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -22,6 +23,24 @@ def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """
     for call in record.batches:
         yield from unchanged_by(record, call, "step", "a later step")
+
+
+@error(
+    group="ownership",
+    source=SYNC,
+    modes=("Disabled",),
+    after=(*EPISODES, "outputs_unchanged_by_later_steps"),
+)
+def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
+    """In DISABLED mode a masked reset does not change the results of the step before it.
+
+    The caller resets the rows that ended first, and then stores the transitions of all. If the
+    reset writes into the array that the step returned, last observations are the next first ones.
+    Return copies.
+    """
+    for step, after in pairwise(record.calls):
+        if step.is_step and after.mask is not None and {*step.changed.values()} <= {after.number}:
+            yield from unchanged_by(record, step, "reset", "the masked reset")
 
 
 @error(group="ownership", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
