@@ -113,6 +113,19 @@ class OneCanvasForAll(Points):
         return [frames[0]] * len(frames)
 
 
+@mutant("get_images_n_frames")
+class FramesInReverse(Points):
+    def get_images(self) -> Any:
+        return super().get_images()[::-1]
+
+
+@mutant("get_images_n_frames")
+class RenderReturnsAList(Points):
+    def render(self, mode: str | None = None) -> Any:
+        picture = super().render(mode)
+        return picture if picture is None else self.get_images()
+
+
 @mutant("render_mismatch_warns")
 class RendersWithoutAWord(Points):
     def render(self, mode: str | None = None) -> Any:
