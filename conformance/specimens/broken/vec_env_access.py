@@ -89,6 +89,26 @@ class SeesTheOutermostWrapper(Points):
         return isinstance(env, wrapper_class)
 
 
+class _Games(Points):
+    """Keeps its rows under a name of its own."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.games = self.envs
+        del self.envs
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "envs":
+            return self.games
+        raise AttributeError(name)
+
+
+@mutant("env_is_wrapped_per_row")
+class NeverWrapped(_Games):
+    def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
+        return False
+
+
 @mutant("env_is_wrapped_per_row")
 class WrappedOnceForAll(Points):
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> Any:
@@ -156,6 +176,15 @@ class _Holds(gym.Wrapper[Any, Any, Any, Any]):
 
 @mutant("close_closes_what_it_wraps")
 class LeavesItsRowsOpen(Points):
+    def make_row(self, row: int) -> Any:
+        return _Holds(super().make_row(row))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@mutant("close_closes_what_it_wraps")
+class LeavesItsGamesOpen(_Games):
     def make_row(self, row: int) -> Any:
         return _Holds(super().make_row(row))
 
