@@ -253,6 +253,12 @@ class AttributesByAnUnknownName(Points):
 
 
 @mutant("access_works_or_is_refused")
+class SetsOutsideAndGetsInside(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return [getattr(self.envs[i].unwrapped, attr_name) for i in self.named(indices)]
+
+
+@mutant("access_works_or_is_refused")
 class OneValueForAllRows(Points):
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:
         return super().get_attr(attr_name, indices)[:1]

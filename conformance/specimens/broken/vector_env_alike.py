@@ -260,6 +260,12 @@ class AttributesByAnUnknownName(RowsEnv):
         known[name].append(values)
 
 
+@mutant("access_works_or_is_refused")
+class AttributesOfTheForm(RowsEnv):
+    def get_attr(self, name: str) -> Any:
+        return tuple(getattr(row.form, name) for row in self.rows)
+
+
 @mutant("reading_changes_nothing")
 class RenderingDraws(RowsEnv):
     def render(self) -> Any:

@@ -27,7 +27,7 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
 
     An environment without sub-environments raises NotImplementedError or AttributeError, and the
     checks of this group are skipped. Any other exception, or another number of values than rows, is
-    a mistake. It must not pass for a missing ability.
+    a mistake, and so is a refusal to read what was set. It must not pass for a missing ability.
     """
     env = scene.make()
     yield from access_or_refusal(
