@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.programs import opening
-from sb3compat.conformance.record import OVERWRITE, Call, Op, Record
+from sb3compat.conformance.record import OVERWRITE, Call, Drawn, Op, Record
 
 # How far a seed that must not matter is from the one before it.
 _OTHER = 7
@@ -45,6 +45,16 @@ def with_writing(record: Record, twin: Record) -> Iterator[Op]:
         yield op
         if op.method in ("reset", "step"):
             yield Op(OVERWRITE)
+
+
+def in_one_array(record: Record, twin: Record) -> Iterator[Op]:
+    """The actions of all steps in one array, which is filled again each time."""
+    for call in record.calls:
+        actions = call.copies.get("actions")
+        if isinstance(actions, np.ndarray):
+            yield Op("step", (Drawn(f"refilled({to_source(actions)})"),))
+        else:
+            yield call.op
 
 
 def seeded_late(record: Record, twin: Record) -> Iterator[Op]:

@@ -216,6 +216,29 @@ class WritesIntoActions(RowsEnv):
         return result
 
 
+@mutant("actions_not_kept")
+class KeepsTheActions(RowsEnv):
+    """Rewards have a penalty on jerks."""
+
+    kept: Any = None
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.fresh = np.ones(self.num_envs, bool)
+
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        self.fresh[rows] = True
+
+    def step(self, actions: Any) -> Any:
+        waiting = self.pending.copy()
+        obs, rewards, *rest = super().step(actions)
+        jerk = 0 if self.kept is None else np.abs(actions - self.kept)
+        rewards -= np.where(self.fresh | waiting, 0, jerk)
+        self.fresh, self.kept = self.flags.any(axis=0) | waiting, actions
+        return obs, rewards, *rest
+
+
 @mutant("writing_outputs_does_not_change_env")
 class RewardsReadBack(RowsEnv):
     """Looks at the rewards that it returned last, in the array that it returned."""
