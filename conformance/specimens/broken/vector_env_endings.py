@@ -198,6 +198,22 @@ class FinalObsInOneBuffer(RowsEnv):
         return obs, *rest, infos
 
 
+@mutant("outputs_unchanged_by_later_steps", modes=("SameStep",))
+class FinalInfoInOneBuffer(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.buffer = np.zeros(self.num_envs)
+
+    def step(self, actions: Any) -> Any:
+        self.buffer[:] = -1
+        return super().step(actions)
+
+    def add_finals(self) -> None:
+        super().add_finals()
+        self.buffer[:] = self.infos["final_info"]["x"]
+        self.infos["final_info"]["x"] = self.buffer
+
+
 @mutant("final_obs_is_last", modes=("SameStep",), endings=("truncated", "terminated", "both"))
 class FinalObsIsStale(RowsEnv):
     def step_row(self, i: int, action: Any) -> None:
