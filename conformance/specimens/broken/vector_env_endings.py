@@ -138,6 +138,14 @@ class FinalObsNotTransformed(RowsEnv):
         return info
 
 
+@mutant("final_obs_dtype", modes=("SameStep",))
+class FinalObsInDoublePrecision(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        info = super().restart(i, info)
+        self.finals[i] = self.finals[i][0].astype(np.float64), self.finals[i][1]
+        return info
+
+
 @mutant("final_obs_mask_equals_done", modes=("SameStep",))
 class FinalObsWithoutMask(RowsEnv):
     def add_finals(self) -> None:
