@@ -173,6 +173,23 @@ class ReturnsOverEpisodes(_Counting):
         self.lengths[i] = 0
 
 
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsWithoutTheLastStep(_Counting):
+    def step_row(self, i: int, action: Any) -> Any:
+        told = {"r": float(self.returns[i]), "l": int(self.lengths[i]), "t": 0.1}
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {**info, "episode": told} if done else info
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOfTerminationsOnly(_Counting):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if info["TimeLimit.truncated"]:
+            del info["episode"]
+        return obs, reward, done, info
+
+
 @vec_env_mutant("infos_without_old_entries")
 class SuccessIsLeftOver(Points):
     def __init__(self, config: Config) -> None:
@@ -260,6 +277,15 @@ class StatisticsOverAllEpisodes(RowsCounted):
 class StatisticsOverAllResets(RowsCounted):
     def clear(self, rows: Any, masked: bool) -> None:
         RowsEnv.clear(self, rows, masked)
+
+
+@vector_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        if "_episode" in infos:
+            infos["_episode"] &= results[2]
+        return (*results, infos)
 
 
 @vector_env_mutant("infos_without_old_entries")

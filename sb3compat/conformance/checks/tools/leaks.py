@@ -43,9 +43,10 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     entries = [_statistics(episode) for episode in over]
     known = [(e, entry) for e, entry in zip(over, entries, strict=True) if entry is not None]
     if not known or len(known) < len(over):
+        yield from _told_at_truncations(over, entries)
         raise NotExercisedError("the infos have no returns and lengths of all episodes")
     exact = [(e, entry) for e, entry in known if _are_numbers(entry)]
-    if any(_length(entry) == len(e.steps) for e, entry in exact):
+    if any(_length(entry) == len(e.steps) for e, entry in exact) or _lack_the_last_step(exact):
         for episode, entry in exact:
             count = len(episode.steps)
             should = f"{count}, the number of its steps"
@@ -56,6 +57,32 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
             should = f"{total}, the sum of its rewards"
             condition = f"abs({{0}} - {total}) <= {_tolerance(episode):.2g}"
             yield expect(condition, entry["r"], should=should, row=episode.row)
+
+
+def _lack_the_last_step(exact: list[tuple[Episode, Value]]) -> bool:
+    """Whether all lengths are one too small, of episodes of different lengths."""
+    different = {len(e.steps) for e, _ in exact}
+    return len(different) >= _FEWEST and all(_length(t) == len(e.steps) - 1 for e, t in exact)
+
+
+def _told_at_truncations(over: list[Episode], entries: list[Value | None]) -> Iterator[Demand]:
+    """Not all ends by termination have an entry, and none by truncation."""
+    with_it = [e for e, entry in zip(over, entries, strict=True) if entry is not None]
+    without = [e for e, entry in zip(over, entries, strict=True) if entry is None]
+    kinds = {e.cut for e in with_it}, {e.cut for e in without}
+    if kinds == ({False}, {True}) and min(len(with_it), len(without)) >= _FEWEST:
+        row, infos = without[-1].row, without[-1].end.infos
+        places = "{0}, {0}.get('final_info', ())"
+        vec_env = without[-1].record.family == "vec_env"
+        yield expect(
+            "'episode' in {0}"
+            if vec_env
+            else f"any(tells_statistics(told, {row}) for told in ({places}) if told)",
+            infos[row] if vec_env else infos,
+            what="list({0})",
+            should="with 'episode', as where episodes terminate",
+            row=row,
+        )
 
 
 def _statistics(episode: Episode) -> Value | None:
