@@ -179,6 +179,20 @@ class TimeIsUpForGoodAfterAnEnd(Points):
         return first
 
 
+@mutant(
+    "autoreset_like_reset",
+    config=Config(lengths=(5,), ends=("terminated",)),
+    referenced=False,
+)
+class HorizonIsShorterAfterAnEnd(Points):
+    """Observations do not show the time."""
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.envs[i].unwrapped.time = 1
+        return first
+
+
 @mutant("terminal_observation_like_others", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationNotNormalised(Points):
     def batch(self, observations: list[Any]) -> Any:

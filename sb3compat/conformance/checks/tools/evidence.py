@@ -147,15 +147,19 @@ def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
 
 
 def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
-    """Episodes after an end are not all cut after as many steps as none after a reset is.
+    """Episodes after an end are not all over after as many steps as none after a reset is.
 
-    Then the time limit goes on counting, or does not count the same steps.
+    Then the time limit goes on counting, or does not count the same steps. Terminations count only
+    if they look like those at a limit: after a reset, too, they all come after as many steps.
     """
     over = [episode for episode in found if episode.over]
     later = [episode for episode in over if episode.by != "reset"]
     first = [len(episode.steps) for episode in _reset(over)]
     lasted = [len(episode.steps) for episode in later]
-    if not first or len(set(lasted)) != 1 or not all(episode.cut for episode in later):
+    cut = {episode.cut for episode in over}
+    if not first or len(set(lasted)) != 1 or len(cut) != 1:
+        return
+    if cut == {False} and len(set(first)) != 1:
         return
     n, m = len(first), len(later)
     if len(set(first)) == 1:  # as likely as it can be, if the limit is drawn
@@ -165,7 +169,7 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
     if lasted[0] not in first and chance < CHANCE:
         ends = Several([_flags(episode) for episode in later])
         should = (
-            f"after {first[0]} steps, as after {resets} resets, and not cut after {lasted[0]}"
+            f"after {first[0]} steps, as after {resets} resets, and not over after {lasted[0]}"
             if len(set(first)) == 1
             else f"after {min(first)} steps at least, as after {resets} resets"
         )
@@ -173,10 +177,11 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
 
 
 def _flags(episode: Episode) -> Value:
-    """The flag of a truncated end."""
+    """The flag of an end."""
     end = episode.end
-    flags = end.dones if episode.record.family == "vec_env" else end.truncations
-    return flags[episode.row]
+    if episode.record.family == "vec_env":
+        return end.dones[episode.row]
+    return (end.truncations if episode.cut else end.terminations)[episode.row]
 
 
 # Last observations
