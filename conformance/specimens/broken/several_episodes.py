@@ -216,6 +216,15 @@ class EmptyEntriesOfOtherRows(Points):
         return obs, rewards, dones, infos
 
 
+@vec_env_mutant("rows_independent", referenced=False)
+class InfosOfOtherRowsLostAtEnds(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        for i in np.flatnonzero(~dones) if dones.any() else ():
+            infos[i] = {"TimeLimit.truncated": False}
+        return obs, rewards, dones, infos
+
+
 @vec_env_mutant("limits_by_row", config=_TERMINATED, referenced=False)
 class OneCounterForAllRows(Points):
     most = 29
@@ -330,6 +339,16 @@ class InfosOfAutoresetsAreFinal(RowsEnv):
         first = super().restart(i, info)
         self.finals[i] = self.finals[i][0], {**deepcopy(first), **info}
         return first
+
+
+@vector_env_mutant("rows_independent")
+class InfosOfOthersLostAtEnds(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        ended = self.flags.any(axis=0)
+        for key in {"x", "nested"} & infos.keys() if ended.any() else ():
+            infos[f"_{key}"] = infos[f"_{key}"] & ended
+        return (*results, infos)
 
 
 @vector_env_mutant("limits_by_row", endings=("terminated",))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
+from sb3compat.conformance.checks.tools.others import infos_beside_ends
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
@@ -89,6 +90,7 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
 def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
+    yield from infos_beside_ends(record)
     # Other actions may change the random numbers of all rows, if these share a generator.
     clauses = [others_alike(record)] * bool(record.subject.capabilities.get("row_seeds"))
     yield from all_of(*clauses, no_standstill_beside_resets(record))
@@ -105,12 +107,13 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     """The end of an episode in one row leaves the other rows alone.
 
     The other rows are stepped in the same step, with their own actions, and are not reset.
-    Typical mistakes: while one row is reset, the others stand still for a step, or are reset,
-    too.
+    Typical mistakes: while one row is reset, the others stand still for a step, are reset, too, or
+    lose their infos.
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
+    yield from infos_beside_ends(record)
     found = [
         each
         for each, over in by_ends_before(record)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
+from sb3compat.conformance.checks.tools.others import infos_beside_ends
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
@@ -51,20 +52,27 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
     group="rows",
     source=GYM_AUTORESET,
     needs=("separate_rows",),
-    after=(*DETERMINISTIC, "rewards_shape", "obs_in_batched_space", "final_obs_present"),
+    after=(
+        *DETERMINISTIC,
+        "rewards_shape",
+        "obs_in_batched_space",
+        "final_obs_present",
+        "info_masks",
+    ),
 )
 def rows_independent(record: Record) -> Iterator[Demand]:
     """Rows do not influence one another: no row skips or changes a step because of another.
 
     An environment that resets its rows together, or skips the step of all rows while it resets
     one, invents transitions in rows that go on. Compute the step of all rows, then overwrite the
-    rows that are reset. If each row has a seed of its own, its results must not depend on the
-    actions of another row. If one generator serves all rows, random numbers may depend on them;
-    the check then looks for a row that stands still whenever another is reset. If the rows share a
-    world, or statistics, declare the capability `separate_rows` as missing.
+    rows that are reset; the others keep their infos. If each row has a seed of its own, its results
+    must not depend on the actions of another row. If one generator serves all rows, random numbers
+    may depend on them; the check then looks for a row that stands still whenever another is reset.
+    If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
+    yield from infos_beside_ends(record)
     if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         yield from all_of(others_alike(record), no_standstill_beside_resets(record))
     else:
