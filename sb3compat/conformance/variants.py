@@ -146,6 +146,26 @@ def reset_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
     yield Op("reset")
 
 
+def reset_and_on_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, a reset in the place of the last step, and the steps after it."""
+    yield from _reset_and_on(record, twin, 1)
+
+
+def reset_and_on_a_step_earlier(record: Record, twin: Record) -> Iterator[Op]:
+    """The same with a reset in the place of the last two steps."""
+    yield from _reset_and_on(record, twin, 2)
+
+
+def _reset_and_on(record: Record, twin: Record, early: int) -> Iterator[Op]:
+    yield from _from_the_seed(record, first_end(record)[:-early])
+    yield Op("reset")
+    # In NEXT_STEP mode the first step after an end is the reset.
+    for op in _made_again(after_first_end(record)[int(record.mode == "NextStep") :]):
+        yield op
+        if twin.calls[-1].flags.any():
+            return
+
+
 def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, a reset of all rows, and the steps after the one that resets."""
     way = first_end(record)

@@ -273,6 +273,26 @@ class StatisticsNeverCleared(RowsEnv):
         return obs, rewards, terminations, truncations, infos
 
 
+@mutant("nothing_kept_over_ends", modes=("NextStep", "SameStep"))
+class KeepsThePlace(RowsEnv):
+    """Rewards have the distance from the place before, which an autoreset does not set."""
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.before = np.zeros(self.num_envs)
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        info = super().begin(i, seed, options)
+        self.before[i] = self.rows[i].x
+        return info
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        now = self.finals[i][0][0] if i in self.finals else self.rows[i].x
+        self.rewards[i] += now - self.before[i]
+        self.before[i] = now
+
+
 # Access, reading, life
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
+from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import infos_beside_ends
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
@@ -14,7 +15,13 @@ from sb3compat.conformance.checks.tools.singles import (
     results_like_single,
 )
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, SYNC, error
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
+    EPISODES,
+    SYNC,
+    error,
+    warning,
+)
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NO_REFERENCE, NotExercisedError
 from sb3compat.conformance.judge import Demand
@@ -78,6 +85,31 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     else:
         record.partly(NO_REFERENCE)
         yield from no_standstill_beside_resets(record)
+
+
+@warning(
+    group="episode end",
+    source=GYM_AUTORESET,
+    needs=("seeding", "repeatable", "separate_rows"),
+    modes=("NextStep", "SameStep"),
+    after=(
+        *DETERMINISTIC,
+        "rows_independent",
+        "reset_clears_pending_autoreset",
+        "reset_clears_counters",
+        "autoreset_like_reset",
+        "reset_step_ignores_action",
+    ),
+)
+def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
+    """An episode after an end goes on as one after `reset()` does.
+
+    Typical mistake: the reset within a step sets back the state that is observed, but not all that
+    rewards are computed from, such as the potential or the action of the step before. What an
+    environment keeps by design, such as a curriculum, counts as well: declare the capability
+    `repeatable` as missing then. It can be told where steps draw no random numbers.
+    """
+    yield from later_episodes_alike(record)
 
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
