@@ -36,6 +36,14 @@ class DrawsFromTheGlobalState(Points):
         return obs, reward + np.random.normal(), done, info
 
 
+@mutant("same_seed_same_trajectory")
+class SeedForgottenByTheNextReset(Points):
+    def start(self, i: int) -> Any:
+        if self._seeds[i] is None:
+            self.envs[i].unwrapped.np_random = np.random.default_rng()
+        return super().start(i)
+
+
 @mutant("seed_applies_at_next_reset_only")
 class SeedsAtOnce(Points):
     def seed(self, seed: int | None = None) -> Any:
@@ -235,3 +243,28 @@ class ScalesInPlace(Points):
     def step_async(self, actions: Any) -> None:
         super().step_async(actions.copy())
         actions *= 0.5
+
+
+@mutant("actions_not_kept", config=Config(continuous=True), referenced=False)
+class KeepsTheActions(Points):
+    """Rewards have a penalty on jerks."""
+
+    kept: Any = None
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.fresh = np.ones(self.num_envs, bool)
+
+    def start(self, i: int) -> Any:
+        self.fresh[i] = True
+        return super().start(i)
+
+    def step_async(self, actions: Any) -> None:
+        super().step_async(actions)
+        jerk = 0 if self.kept is None else np.abs(actions - self.kept).sum(axis=1)
+        self.jerk, self.kept = np.where(self.fresh, 0, jerk), actions
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        self.fresh = dones.copy()
+        return obs, rewards - self.jerk.astype(np.float32), dones, infos

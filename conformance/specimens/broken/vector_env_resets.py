@@ -25,6 +25,14 @@ class IgnoresSeeds(RowsEnv):
         return [None] * self.num_envs
 
 
+@mutant("same_seed_same_trajectory")
+class SeedForgottenByTheNextReset(RowsEnv):
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        if seed is None:
+            self.rows[i].np_random = np.random.default_rng()
+        return super().begin(i, seed, options)
+
+
 @mutant("seed_used_once")
 class SeedKept(RowsEnv):
     def make_row(self, i: int) -> RowEnv:
@@ -161,6 +169,22 @@ class MaskedResetSeedsAllRows(RowsEnv):
     def seeds(self, seed: Any) -> list[Any]:
         self.seeded = seed is not None
         return super().seeds(seed)
+
+
+@mutant("outputs_unchanged_by_masked_reset", modes=("Disabled",))
+class MaskedResetWritesIntoTheLastObservations(RowsEnv):
+    returned: Any = None
+
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        self.returned = result[0]
+        return result
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        obs, infos = super().reset(seed=seed, options=options)
+        if "reset_mask" in (options or {}) and self.returned is not None:
+            self.returned[...] = obs
+        return obs, infos
 
 
 @mutant("masked_reset_restarts_masked")
