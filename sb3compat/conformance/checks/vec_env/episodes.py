@@ -153,6 +153,8 @@ def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
         "terminal_observation_in_space",
         _FIRST,
         "seed_used_once",
+        "rows_independent",
+        "no_phantom_transition",
     ),
 )
 def autoreset_like_reset(record: Record) -> Iterator[Demand]:

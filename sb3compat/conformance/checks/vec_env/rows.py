@@ -98,7 +98,6 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
         "seed_applies_at_next_reset_only",
         "reset_starts_fresh_episodes",
         "autoreset_like_reset",
-        "no_phantom_transition",
     ),
 )
 def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
