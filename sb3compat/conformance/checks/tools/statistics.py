@@ -33,7 +33,6 @@ class _Told:
         since_end: The same of all steps of the row since the end before, also of those that a reset
             cut off.
         since_reset: The same of all steps of the row since the last reset of all rows.
-        short: What it should be, less the last step.
     """
 
     episode: Episode
@@ -41,7 +40,6 @@ class _Told:
     own: float
     since_end: float
     since_reset: float
-    short: float
 
     @property
     def number(self) -> float:
@@ -151,12 +149,12 @@ def _told(
     since_end = since_reset = 0.0
     for episode in found:
         rewards = _rewards(episode)
-        mine, short = own(rewards), own(rewards[:-1])
+        mine = own(rewards)
         since_end += mine
         since_reset = mine + (0 if episode.by == "reset" else since_reset)
         if episode.over:
             entry = entries[id(episode)][key]
-            yield _Told(episode, entry, mine, since_end, since_reset, short)
+            yield _Told(episode, entry, mine, since_end, since_reset)
             since_end = 0.0
 
 
@@ -166,7 +164,10 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
     later = [pair for row in rows for pair in pairwise(row)]
     over_ends = [(each, each.since_reset) for row in rows for each in row]
     over_resets = [(each, each.since_end) for _, each in later]
-    without_last = [(each, each.short) for row in rows for each in row]
+    # A return that lacks the last reward is no mistake: a wrapper around the monitor may give that.
+    lengths = [each for row in rows for each in row if isinstance(each.own, int)]
+    varied = len({each.own for each in lengths}) >= _FEWEST
+    without_last = [(each, each.own - 1) for each in lengths if varied]
     over_both = [(each, before.number + each.since_end) for before, each in later]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
