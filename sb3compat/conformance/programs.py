@@ -32,8 +32,7 @@ def program(subject: Subject, number: int, draw: Random, record: Record, env: An
     """The calls of a program, drawn one by one.
 
     The first programs lead to the known ends of episodes, one after the other. Later ones do so or
-    make some steps under drawn actions, and some have a reset in the middle of an episode. A reset
-    without a seed goes on with the random numbers of the one before.
+    make some steps under drawn actions, and some begin with a reset in the middle of an episode.
 
     Args:
         subject: The environment.
@@ -44,20 +43,16 @@ def program(subject: Subject, number: int, draw: Random, record: Record, env: An
     """
     known = subject.endings
     if known and (number < len(known) or draw.random() < 0.7):
-        first = number < len(known)
-        ending = known[number] if first else draw.choice(known)
-        yield from _to_an_end(subject, ending, draw, record, env)
-        # A row that waits for its reset has a check of its own.
-        if not first and draw.random() < 0.25 and not _waits(record):
-            yield from _due(subject, record)
-            yield from opening(subject, None)
+        yield from _to_an_end(
+            subject, known[number] if number < len(known) else draw.choice(known), draw, record, env
+        )
         return
     yield from _opening(subject, draw)
     if draw.random() < 0.3:
         for _ in range(draw.randint(1, _FREE // 2)):
             yield from _step(subject, _actions(subject, draw), record)
         yield from _due(subject, record)
-        yield from _opening(subject, draw) if draw.random() < 0.5 else opening(subject, None)
+        yield from _opening(subject, draw)
     for _ in range(draw.randint(1, _FREE)):
         yield from _step(subject, _actions(subject, draw), record)
 
@@ -103,11 +98,6 @@ def _due(subject: Subject, record: Record) -> Iterator[Op]:
     if rows := due_rows(record):
         mask = np.isin(np.arange(subject.num_envs), rows)
         yield Op("reset", kwargs={"options": {"reset_mask": mask}})
-
-
-def _waits(record: Record) -> bool:
-    """Whether a row is reset in the next step, in NEXT_STEP mode."""
-    return record.mode == "NextStep" and bool(record.calls[-1].flags.any())
 
 
 def due_rows(record: Record) -> list[int]:
@@ -171,8 +161,9 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
             if left <= 0 or not last.complete:
                 return
             ends[[i for i in last.ended if i < subject.num_envs]] += 1
+            waits = subject.mode == "NextStep" and last.flags.any()
             enough = ends.min() >= (1 if turn % 2 and not seeded else _ENDS)
-            if enough and count >= fewest and not _waits(record):
+            if enough and count >= fewest and not waits:
                 break
 
 

@@ -36,14 +36,6 @@ class DrawsFromTheGlobalState(Points):
         return obs, reward + np.random.normal(), done, info
 
 
-@mutant("same_seed_same_trajectory")
-class SeedForgottenByTheNextReset(Points):
-    def start(self, i: int) -> Any:
-        if self._seeds[i] is None:
-            self.envs[i].unwrapped.np_random = np.random.default_rng()
-        return super().start(i)
-
-
 @mutant("seed_applies_at_next_reset_only")
 class SeedsAtOnce(Points):
     def seed(self, seed: int | None = None) -> Any:

@@ -25,14 +25,6 @@ class IgnoresSeeds(RowsEnv):
         return [None] * self.num_envs
 
 
-@mutant("same_seed_same_trajectory")
-class SeedForgottenByTheNextReset(RowsEnv):
-    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
-        if seed is None:
-            self.rows[i].np_random = np.random.default_rng()
-        return super().begin(i, seed, options)
-
-
 @mutant("seed_used_once")
 class SeedKept(RowsEnv):
     def make_row(self, i: int) -> RowEnv:
