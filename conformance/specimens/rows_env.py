@@ -265,6 +265,8 @@ class RowsEnv(VectorEnv[Any, Any, Any]):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
+        if not self.form.sub_envs:
+            raise AttributeError(name)
         if not isinstance(values, list | tuple):
             values = [values] * self.num_envs
         if len(values) != self.num_envs:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.programs import opening
-from sb3compat.conformance.record import OVERWRITE, Call, Op, Record
+from sb3compat.conformance.record import OVERWRITE, Call, Drawn, Op, Record
 
 # How far a seed that must not matter is from the one before it.
 _OTHER = 7
@@ -45,6 +45,16 @@ def with_writing(record: Record, twin: Record) -> Iterator[Op]:
         yield op
         if op.method in ("reset", "step"):
             yield Op(OVERWRITE)
+
+
+def in_one_array(record: Record, twin: Record) -> Iterator[Op]:
+    """The actions of all steps in one array, which is filled again each time."""
+    for call in record.calls:
+        actions = call.copies.get("actions")
+        if isinstance(actions, np.ndarray):
+            yield Op("step", (Drawn(f"refilled({to_source(actions)})"),))
+        else:
+            yield call.op
 
 
 def seeded_late(record: Record, twin: Record) -> Iterator[Op]:
@@ -141,6 +151,26 @@ def resets_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
     yield from _from_the_seed(record, [])
     yield Op("reset")
     yield from reset_before_the_end(record, twin)
+
+
+def reset_and_on_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, a reset in the place of the last step, and the steps after it."""
+    yield from _reset_and_on(record, twin, 1)
+
+
+def reset_and_on_a_step_earlier(record: Record, twin: Record) -> Iterator[Op]:
+    """The same with a reset in the place of the last two steps."""
+    yield from _reset_and_on(record, twin, 2)
+
+
+def _reset_and_on(record: Record, twin: Record, early: int) -> Iterator[Op]:
+    yield from _from_the_seed(record, first_end(record)[:-early])
+    yield Op("reset")
+    # In NEXT_STEP mode the first step after an end is the reset.
+    for op in _made_again(after_first_end(record)[int(record.mode == "NextStep") :]):
+        yield op
+        if twin.calls[-1].flags.any():
+            return
 
 
 def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:

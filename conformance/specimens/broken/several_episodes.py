@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant, vector_env_mutant
 from conformance.specimens.rows_env import Form, RowsEnv
@@ -94,6 +95,24 @@ class TerminalPlaceIsTheOnlyFirst(_Grid):
     varied = False
 
 
+@vec_env_mutant(
+    "terminal_observation_not_reset_obs",
+    referenced=False,
+    config=Config(lengths=(8,), ends=("truncated",)),
+)
+class TruncatedEpisodesEndWithTheNextFirst(Points):
+    """Episodes also terminate, and those ends are right."""
+
+    def make_row(self, row: int) -> Any:
+        return Falls(self.config, row)
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        if info["TimeLimit.truncated"]:
+            info["terminal_observation"] = first.copy()
+        return first
+
+
 @vec_env_mutant("seed_used_once", referenced=False, config=_GRID)
 class SeedForGoodAmongFewStarts(_Grid):
     def first(self, i: int) -> Any:
@@ -154,6 +173,23 @@ class ReturnsOverEpisodes(_Counting):
         self.lengths[i] = 0
 
 
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsWithoutTheLastStep(_Counting):
+    def step_row(self, i: int, action: Any) -> Any:
+        told = {"r": float(self.returns[i]), "l": int(self.lengths[i]), "t": 0.1}
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {**info, "episode": told} if done else info
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOfTerminationsOnly(_Counting):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if info["TimeLimit.truncated"]:
+            del info["episode"]
+        return obs, reward, done, info
+
+
 @vec_env_mutant("infos_without_old_entries")
 class SuccessIsLeftOver(Points):
     def __init__(self, config: Config) -> None:
@@ -177,6 +213,15 @@ class EmptyEntriesOfOtherRows(Points):
         events = [i for i, info in enumerate(infos) if info.get("time") == 2]
         for i, info in enumerate(infos) if events else ():
             info["event"] = "half time" if i in events else None
+        return obs, rewards, dones, infos
+
+
+@vec_env_mutant("rows_independent", referenced=False)
+class InfosOfOtherRowsLostAtEnds(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        for i in np.flatnonzero(~dones) if dones.any() else ():
+            infos[i] = {"TimeLimit.truncated": False}
         return obs, rewards, dones, infos
 
 
@@ -243,6 +288,15 @@ class StatisticsOverAllResets(RowsCounted):
         RowsEnv.clear(self, rows, masked)
 
 
+@vector_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        if "_episode" in infos:
+            infos["_episode"] &= results[2]
+        return (*results, infos)
+
+
 @vector_env_mutant("infos_without_old_entries")
 class SuccessIsLeft(RowsEnv):
     def __init__(self, form: Form) -> None:
@@ -285,6 +339,16 @@ class InfosOfAutoresetsAreFinal(RowsEnv):
         first = super().restart(i, info)
         self.finals[i] = self.finals[i][0], {**deepcopy(first), **info}
         return first
+
+
+@vector_env_mutant("rows_independent")
+class InfosOfOthersLostAtEnds(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        ended = self.flags.any(axis=0)
+        for key in {"x", "nested"} & infos.keys() if ended.any() else ():
+            infos[f"_{key}"] = infos[f"_{key}"] & ended
+        return (*results, infos)
 
 
 @vector_env_mutant("limits_by_row", endings=("terminated",))

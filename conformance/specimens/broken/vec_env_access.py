@@ -26,6 +26,12 @@ class SetsAttributesEverywhere(Points):
         super().set_attr(attr_name, value)
 
 
+@mutant("set_attr_only_named_rows")
+class SetsAttributesEverywhereForRowZero(Points):
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        super().set_attr(attr_name, value, indices or None)
+
+
 @mutant("get_attr_indices")
 class AttributesInRowOrder(Points):
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:
@@ -62,6 +68,12 @@ class DropsKeywords(Points):
         return super().env_method(method_name, *args, indices=indices, **dropped)
 
 
+@mutant("env_method_args")
+class CallsAllRowsForRowZero(Points):
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        return super().env_method(method_name, *args, indices=indices or None, **kwargs)
+
+
 @mutant("env_is_wrapped_per_row")
 class WrappedInEverything(Points):
     def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
@@ -75,6 +87,26 @@ class SeesTheOutermostWrapper(Points):
 
     def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
         return isinstance(env, wrapper_class)
+
+
+class _Games(Points):
+    """Keeps its rows under a name of its own."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.games = self.envs
+        del self.envs
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "envs":
+            return self.games
+        raise AttributeError(name)
+
+
+@mutant("env_is_wrapped_per_row")
+class NeverWrapped(_Games):
+    def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
+        return False
 
 
 @mutant("env_is_wrapped_per_row")
@@ -99,6 +131,19 @@ class OneCanvasForAll(Points):
         for frame in frames:
             frames[0][:] = frame
         return [frames[0]] * len(frames)
+
+
+@mutant("get_images_n_frames")
+class FramesInReverse(Points):
+    def get_images(self) -> Any:
+        return super().get_images()[::-1]
+
+
+@mutant("get_images_n_frames")
+class RenderReturnsAList(Points):
+    def render(self, mode: str | None = None) -> Any:
+        picture = super().render(mode)
+        return picture if picture is None else self.get_images()
 
 
 @mutant("render_mismatch_warns")
@@ -131,6 +176,15 @@ class _Holds(gym.Wrapper[Any, Any, Any, Any]):
 
 @mutant("close_closes_what_it_wraps")
 class LeavesItsRowsOpen(Points):
+    def make_row(self, row: int) -> Any:
+        return _Holds(super().make_row(row))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@mutant("close_closes_what_it_wraps")
+class LeavesItsGamesOpen(_Games):
     def make_row(self, row: int) -> Any:
         return _Holds(super().make_row(row))
 
@@ -196,6 +250,12 @@ class AttributesByAnUnknownName(Points):
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         known: dict[str, Any] = {}
         known[attr_name].append(value)
+
+
+@mutant("access_works_or_is_refused")
+class SetsOutsideAndGetsInside(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return [getattr(self.envs[i].unwrapped, attr_name) for i in self.named(indices)]
 
 
 @mutant("access_works_or_is_refused")

@@ -180,6 +180,20 @@ class TimeIsUpForGoodAfterAnEnd(Points):
         return first
 
 
+@mutant(
+    "autoreset_like_reset",
+    config=Config(lengths=(5,), ends=("terminated",)),
+    referenced=False,
+)
+class HorizonIsShorterAfterAnEnd(Points):
+    """Observations do not show the time."""
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.envs[i].unwrapped.time = 1
+        return first
+
+
 @mutant("terminal_observation_like_others", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationNotNormalised(Points):
     def batch(self, observations: list[Any]) -> Any:
@@ -208,3 +222,23 @@ class NoTruncationAtTheKnownTimeLimit(Points):
 
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return False
+
+
+@mutant("nothing_kept_over_ends", referenced=False)
+class KeepsThePotential(Points):
+    """Rewards have the difference of two potentials, and an autoreset sets none."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.potential = np.zeros(self.num_envs)
+
+    def start(self, i: int) -> Any:
+        obs = super().start(i)
+        self.potential[i] = -np.linalg.norm(obs)
+        return obs
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        before, now = self.potential[i], -np.linalg.norm(info.get("terminal_observation", obs))
+        self.potential[i] = now
+        return obs, reward + float(now - before), done, info

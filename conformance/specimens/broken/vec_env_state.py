@@ -235,3 +235,28 @@ class ScalesInPlace(Points):
     def step_async(self, actions: Any) -> None:
         super().step_async(actions.copy())
         actions *= 0.5
+
+
+@mutant("actions_not_kept", config=Config(continuous=True), referenced=False)
+class KeepsTheActions(Points):
+    """Rewards have a penalty on jerks."""
+
+    kept: Any = None
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.fresh = np.ones(self.num_envs, bool)
+
+    def start(self, i: int) -> Any:
+        self.fresh[i] = True
+        return super().start(i)
+
+    def step_async(self, actions: Any) -> None:
+        super().step_async(actions)
+        jerk = 0 if self.kept is None else np.abs(actions - self.kept).sum(axis=1)
+        self.jerk, self.kept = np.where(self.fresh, 0, jerk), actions
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        self.fresh = dones.copy()
+        return obs, rewards - self.jerk.astype(np.float32), dones, infos

@@ -216,6 +216,29 @@ class WritesIntoActions(RowsEnv):
         return result
 
 
+@mutant("actions_not_kept")
+class KeepsTheActions(RowsEnv):
+    """Rewards have a penalty on jerks."""
+
+    kept: Any = None
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.fresh = np.ones(self.num_envs, bool)
+
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        self.fresh[rows] = True
+
+    def step(self, actions: Any) -> Any:
+        waiting = self.pending.copy()
+        obs, rewards, *rest = super().step(actions)
+        jerk = 0 if self.kept is None else np.abs(actions - self.kept)
+        rewards -= np.where(self.fresh | waiting, 0, jerk)
+        self.fresh, self.kept = self.flags.any(axis=0) | waiting, actions
+        return obs, rewards, *rest
+
+
 @mutant("writing_outputs_does_not_change_env")
 class RewardsReadBack(RowsEnv):
     """Looks at the rewards that it returned last, in the array that it returned."""
@@ -250,6 +273,26 @@ class StatisticsNeverCleared(RowsEnv):
         return obs, rewards, terminations, truncations, infos
 
 
+@mutant("nothing_kept_over_ends", modes=("NextStep", "SameStep"))
+class KeepsThePlace(RowsEnv):
+    """Rewards have the distance from the place before, which an autoreset does not set."""
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.before = np.zeros(self.num_envs)
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        info = super().begin(i, seed, options)
+        self.before[i] = self.rows[i].x
+        return info
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        now = self.finals[i][0][0] if i in self.finals else self.rows[i].x
+        self.rewards[i] += now - self.before[i]
+        self.before[i] = now
+
+
 # Access, reading, life
 
 
@@ -258,6 +301,12 @@ class AttributesByAnUnknownName(RowsEnv):
     def set_attr(self, name: str, values: Any) -> None:
         known: dict[str, Any] = {}
         known[name].append(values)
+
+
+@mutant("access_works_or_is_refused")
+class AttributesOfTheForm(RowsEnv):
+    def get_attr(self, name: str) -> Any:
+        return tuple(getattr(row.form, name) for row in self.rows)
 
 
 @mutant("reading_changes_nothing")

@@ -138,6 +138,14 @@ class FinalObsNotTransformed(RowsEnv):
         return info
 
 
+@mutant("final_obs_dtype", modes=("SameStep",))
+class FinalObsInDoublePrecision(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        info = super().restart(i, info)
+        self.finals[i] = self.finals[i][0].astype(np.float64), self.finals[i][1]
+        return info
+
+
 @mutant("final_obs_mask_equals_done", modes=("SameStep",))
 class FinalObsWithoutMask(RowsEnv):
     def add_finals(self) -> None:
@@ -169,6 +177,24 @@ class FinalObsOverwrittenWithReference(_FinalObsIsFirst):
     pass
 
 
+class _Falls(RowEnv):
+    """At its limit it may have fallen: its place says so."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward, terminated or (truncated and int(self.x) % 2 == 0), truncated, info
+
+
+@mutant("final_obs_is_last", modes=("SameStep",), lengths=(8,), endings=("truncated",))
+class FinalObsOfTerminationsOverwritten(_FinalObsIsFirst):
+    def make_row(self, i: int) -> RowEnv:
+        return _Falls(self.form, i)
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        terminated = self.flags[0, i]
+        return super().restart(i, info) if terminated else RowsEnv.restart(self, i, info)
+
+
 @mutant("final_obs_not_aliased", modes=("SameStep",))
 class FinalObsInOneBuffer(RowsEnv):
     def step(self, actions: Any) -> Any:
@@ -178,6 +204,22 @@ class FinalObsInOneBuffer(RowsEnv):
                 final[...] = -1
         self.kept = infos.get("final_obs", ())
         return obs, *rest, infos
+
+
+@mutant("outputs_unchanged_by_later_steps", modes=("SameStep",))
+class FinalInfoInOneBuffer(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.buffer = np.zeros(self.num_envs)
+
+    def step(self, actions: Any) -> Any:
+        self.buffer[:] = -1
+        return super().step(actions)
+
+    def add_finals(self) -> None:
+        super().add_finals()
+        self.buffer[:] = self.infos["final_info"]["x"]
+        self.infos["final_info"]["x"] = self.buffer
 
 
 @mutant("final_obs_is_last", modes=("SameStep",), endings=("truncated", "terminated", "both"))

@@ -163,6 +163,22 @@ class MaskedResetSeedsAllRows(RowsEnv):
         return super().seeds(seed)
 
 
+@mutant("outputs_unchanged_by_masked_reset", modes=("Disabled",))
+class MaskedResetWritesIntoTheLastObservations(RowsEnv):
+    returned: Any = None
+
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        self.returned = result[0]
+        return result
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        obs, infos = super().reset(seed=seed, options=options)
+        if "reset_mask" in (options or {}) and self.returned is not None:
+            self.returned[...] = obs
+        return obs, infos
+
+
 @mutant("masked_reset_restarts_masked")
 class MaskedResetWithoutSeed(RowsEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:

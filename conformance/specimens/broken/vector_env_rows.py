@@ -79,6 +79,12 @@ class BackToFront(RowsEnv):
         return super().call(name, *args, **kwargs)[::-1]
 
 
+@mutant("call_get_set_attr")
+class DropsArguments(RowsEnv):
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return super().call(name)
+
+
 @mutant("render_n_frames")
 class OneFrame(RowsEnv):
     def render(self) -> Any:

@@ -165,12 +165,20 @@ def below(env):
 
 
 def singles_in(env):
-    """The single environments of the rows, where a layer keeps them in a list `envs`."""
+    """The single environments of the rows, where a layer keeps them in a list or tuple."""
     import gymnasium as gym
 
+    n = getattr(env, "num_envs", 0)
     for layer in (env, *below(env)):
-        found = getattr(layer, "__dict__", {}).get("envs", ())
-        if found and all(isinstance(each, gym.Env) for each in found):
+        lists = {
+            name: value
+            for name, value in getattr(layer, "__dict__", {}).items()
+            if isinstance(value, (list, tuple)) and len(value) == n
+            if all(isinstance(one, gym.Env) for one in value)
+        }
+        # Of several, one may have what the others wrap.
+        found = lists.get("envs", next(iter(lists.values())) if len(lists) == 1 else ())
+        if found:
             return list(found)
     return []
 

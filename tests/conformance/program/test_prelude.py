@@ -44,6 +44,14 @@ def test_overlap_looks_into_containers() -> None:
     assert not PRELUDE["overlap"]({"x": (batch[0],)}, [batch.copy()])
 
 
+def test_one_array_is_filled_with_the_actions_of_each_step() -> None:
+    refilled = PRELUDE["refilled"]
+    first, second = (refilled(np.array(actions)) for actions in ([0, 1], [2, 0]))
+    assert first is second
+    assert second.tolist() == [2, 0]
+    assert refilled(np.zeros(3)).tolist() == [0, 0, 0]
+
+
 def test_inside_forgives_a_narrower_dtype_and_no_bounds() -> None:
     space = spaces.Dict(a=spaces.Box(0, 1, (2,), np.float32))
     inside = PRELUDE["inside"]

@@ -11,9 +11,13 @@ from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import last_of
 from sb3compat.conformance.values import Value
 
 _WORDS = {"obs": "observations"}
+_EQUAL_SAVE_FINAL_OBS = (
+    "equal(*({{k: each[k] for k in each if k != 'final_obs'}} for each in ({0}, {1})))"
+)
 
 
 def parts(space: Value, batch: Value) -> Iterator[tuple[Value, Value]]:
@@ -32,15 +36,30 @@ def dtypes_fit(record: Record) -> Iterator[Demand]:
     whole = record.attribute("observation_space")
     for call in record.batches:
         for space, obs in parts(whole, call.obs):
-            # A Box compares dtypes, the other spaces only ask for integers.
-            casting = "safe" if isinstance(space.value, spaces.Box) else "same_kind"
-            yield expect(
-                f"np.can_cast(np.asarray({{0}}).dtype, {{1}}.dtype, {casting!r})",
-                obs,
-                space,
-                what="{0}.dtype",
-                should=f"{space.value.dtype}, the dtype of its space",
-            )
+            yield _dtype_fits(space, obs)
+
+
+def dtypes_of_lasts_fit(record: Record) -> Iterator[Demand]:
+    """Last observations have dtypes that the space of a single observation takes."""
+    single = "single_" if record.family == "vector_env" else ""
+    whole = record.attribute(f"{single}observation_space")
+    for end in record.endings:
+        for i in end.ended:
+            for space, last in parts(whole, last_of(record, end, i)):
+                yield _dtype_fits(space, last, i)
+
+
+def _dtype_fits(space: Value, obs: Value, i: int | None = None) -> Demand:
+    # A Box compares dtypes, the other spaces only ask for integers.
+    casting = "safe" if isinstance(space.value, spaces.Box) else "same_kind"
+    return expect(
+        f"np.can_cast(np.asarray({{0}}).dtype, {{1}}.dtype, {casting!r})",
+        obs,
+        space,
+        what="{0}.dtype" if i is None else "np.asarray({0}).dtype",
+        should=f"{space.value.dtype}, the dtype of its space",
+        row=i,
+    )
 
 
 def batch_in_space(record: Record, call: Call) -> Iterator[Demand]:
@@ -82,8 +101,7 @@ def unchanged_by(record: Record, call: Call, method: str, by: str) -> Iterator[D
     """What a call has returned is not changed by a later call of a method."""
     names = ["obs", "rewards", "dones", "terminations", "truncations"]
     # Last observations, and the infos of a VecEnv, have checks of their own.
-    if record.family == "vector_env" and "final_obs" not in call.copies["infos"]:
-        names.append("infos")
+    names += ["infos"] if record.family == "vector_env" else []
     for name in names:
         changed = record.changed_by(call, name)
         if name not in call.copies or changed not in ("", method):
@@ -91,7 +109,9 @@ def unchanged_by(record: Record, call: Call, method: str, by: str) -> Iterator[D
         if changed or record.follows(call, method):
             value = getattr(call, name)
             should = f"the {_WORDS.get(name, name)} that were returned, not changed by {by}"
-            yield expect("equal({0}, {1})", value.held, value, should=should, like=value)
+            final = name == "infos" and "final_obs" in value.value
+            condition = _EQUAL_SAVE_FINAL_OBS if final else "equal({0}, {1})"
+            yield expect(condition, value.held, value, should=should, like=value)
 
 
 def actions_as_before(record: Record) -> Iterator[Demand]:

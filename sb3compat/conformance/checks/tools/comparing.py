@@ -46,6 +46,17 @@ def alike(record: Record, twin: Record, should: str) -> Iterator[Demand]:
         yield from calls_alike(record, one, twin, other, should)
 
 
+def alike_in_one_array(record: Record, twin: Record) -> Iterator[Demand]:
+    """An instance whose actions come in one array does as one that gets new arrays.
+
+    Raises:
+        NotExercisedError: If actions are no arrays.
+    """
+    if not any(isinstance(step.copies.get("actions"), np.ndarray) for step in record.steps):
+        raise NotExercisedError("actions are no arrays")
+    yield from alike(record, twin, "as with a new array of actions in each step")
+
+
 def calls_alike(
     record: Record, one: Call, twin: Record, other: Call, should: str
 ) -> Iterator[Demand]:

@@ -18,6 +18,8 @@ from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import seed_before
 
+# Episodes that ended, each with the one that followed.
+Pairs = list[tuple[Episode, Episode]]
 # So many episodes of a row, so that chance is no explanation, and such a chance is small.
 FEWEST, CHANCE = 4, 1e-5
 # Starts drawn from very many possible ones occur once each, and rarely a second time.
@@ -145,15 +147,19 @@ def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
 
 
 def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
-    """Episodes after an end are not all cut after as many steps as none after a reset is.
+    """Episodes after an end are not all over after as many steps as none after a reset is.
 
-    Then the time limit goes on counting, or does not count the same steps.
+    Then the time limit goes on counting, or does not count the same steps. Terminations count only
+    if they look like those at a limit: after a reset, too, they all come after as many steps.
     """
     over = [episode for episode in found if episode.over]
     later = [episode for episode in over if episode.by != "reset"]
     first = [len(episode.steps) for episode in _reset(over)]
     lasted = [len(episode.steps) for episode in later]
-    if not first or len(set(lasted)) != 1 or not all(episode.cut for episode in later):
+    cut = {episode.cut for episode in over}
+    if not first or len(set(lasted)) != 1 or len(cut) != 1:
+        return
+    if cut == {False} and len(set(first)) != 1:
         return
     n, m = len(first), len(later)
     if len(set(first)) == 1:  # as likely as it can be, if the limit is drawn
@@ -163,7 +169,7 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
     if lasted[0] not in first and chance < CHANCE:
         ends = Several([_flags(episode) for episode in later])
         should = (
-            f"after {first[0]} steps, as after {resets} resets, and not cut after {lasted[0]}"
+            f"after {first[0]} steps, as after {resets} resets, and not over after {lasted[0]}"
             if len(set(first)) == 1
             else f"after {min(first)} steps at least, as after {resets} resets"
         )
@@ -171,10 +177,11 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
 
 
 def _flags(episode: Episode) -> Value:
-    """The flag of a truncated end."""
+    """The flag of an end."""
     end = episode.end
-    flags = end.dones if episode.record.family == "vec_env" else end.truncations
-    return flags[episode.row]
+    if episode.record.family == "vec_env":
+        return end.dones[episode.row]
+    return (end.truncations if episode.cut else end.terminations)[episode.row]
 
 
 # Last observations
@@ -240,29 +247,25 @@ def ends_unlike_starts(record: Record, accused: Literal["last", "first"]) -> Ite
         NotExercisedError: If it cannot be told.
     """
     for i, found in enumerate(by_row(record)):
-        pairs = _followed(found)
-        record.judged |= len(pairs) >= FEWEST
-        if not _all_alike_by_no_chance(found, pairs):
-            continue
-        if _look_first(found, [after.first.value for _, after in pairs]) == (accused == "last"):
-            yield _not_all_alike(pairs, accused, i)
+        record.judged |= len(_followed(found)) >= FEWEST
+        for kind, pairs in _alike_by_no_chance(found):
+            if _look_first(found, [after.first.value for _, after in pairs]) == (accused == "last"):
+                yield _not_all_alike(pairs, kind, accused, i)
     if not record.judged:
         raise NotExercisedError("too few episodes ended")
 
 
 def _not_the_next_first(found: list[Episode], i: int) -> Iterator[Demand]:
     """Last observations are not the first ones of the next episodes, whichever of both is wrong."""
-    pairs = _followed(found)
-    if _all_alike_by_no_chance(found, pairs):
-        yield _not_all_alike(pairs, "last", i, "; or else the first ones are wrong")
+    for kind, pairs in _alike_by_no_chance(found):
+        yield _not_all_alike(pairs, kind, "last", i, "; or else the first ones are wrong")
 
 
-def _not_all_alike(
-    pairs: list[tuple[Episode, Episode]], accused: str, i: int, more: str = ""
-) -> Demand:
+def _not_all_alike(pairs: Pairs, kind: str, accused: str, i: int, more: str = "") -> Demand:
+    at = f"at every {kind}, it is the"
     should = {
-        "last": f"the last of the episode; at every end, it is the first of the next one{more}",
-        "first": "the first of the next episode; at every end, it is the last of the one before",
+        "last": f"the last of the episode; {at} first of the next one{more}",
+        "first": f"the first of the next episode; {at} last of the one before",
     }
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
     return expect(
@@ -276,31 +279,46 @@ def _not_all_alike(
     )
 
 
-def _followed(found: list[Episode]) -> list[tuple[Episode, Episode]]:
+def _followed(found: list[Episode]) -> Pairs:
     """The episodes that ended, each with the one that followed without a reset of all rows."""
     return [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
 
 
-def _all_alike_by_no_chance(found: list[Episode], pairs: list[tuple[Episode, Episode]]) -> bool:
+def _alike_by_no_chance(found: list[Episode]) -> Iterator[tuple[str, Pairs]]:
+    """The kinds of ends at which all last observations are the next first ones, and must not be."""
+    pairs = _followed(found)
+    kinds = {
+        "end": pairs,
+        # Code that handles truncations apart from terminations may be wrong in one of both.
+        "truncation": [(a, b) for a, b in pairs if a.cut],
+        "termination": [(a, b) for a, b in pairs if not a.cut],
+    }
+    for kind, some in kinds.items():
+        if (kind == "end" or len(some) < len(pairs)) and _all_alike_by_no_chance(found, some):
+            yield kind, some
+
+
+def _all_alike_by_no_chance(found: list[Episode], pairs: Pairs) -> bool:
     """Whether all last observations are the first ones of the next episodes, and must not be.
 
     That is so by design where nothing is moved by a reset, and by chance where all episodes begin
     in one place: then truncations count only, from different places and with that place seen rarely
-    otherwise.
+    otherwise, and where nothing but truncations ends an episode.
     """
     known = [(a.last.value, b.first.value) for a, b in pairs]
     if len(pairs) < FEWEST or not all(equal(last, first) for last, first in known):
         return False
-    if distinct([first for _, first in known]) >= _VARIED:
+    moves = [pair for episode in found for pair in moves_of(episode)]
+    starts = [first for _, first in known]
+    there = sum(equal(after.value, start) for _, after in moves for start in starts[:FEWEST])
+    if ((there / FEWEST + 1) / (len(moves) + 2)) ** len(pairs) >= CHANCE:
+        return False
+    if distinct(starts) >= _VARIED:
         # A seed may move what a reset without one leaves where it is.
         broken = [(a, b) for a, b in pairwise(found) if not a.over and _is_unseeded_reset(b)]
         return sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken) >= _VARIED
-    lasts, start = [a for a, _ in pairs], pairs[0][1].first.value
-    moves = [pair for episode in found for pair in moves_of(episode)]
-    there = sum(equal(after.value, start) for _, after in moves)
-    befores = [a.seen[-2].value for a in lasts]
-    rare = ((there + 1) / (len(moves) + 2)) ** len(pairs) < CHANCE
-    return all(a.cut for a in lasts) and distinct(befores) >= _VARIED and rare
+    befores = [a.seen[-2].value for a, _ in pairs]
+    return all(e.cut for e in found if e.over) and distinct(befores) >= _VARIED
 
 
 def _is_unseeded_reset(episode: Episode) -> bool:

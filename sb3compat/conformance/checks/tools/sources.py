@@ -92,6 +92,7 @@ VECTOR_ENV: Places = {
             193, 273,
             "masked_reset_restarts_only_masked masked_reset_leaves_others "
             "masked_reset_lets_others_go_on masked_reset_restarts_masked bad_mask_rejected "
+            "outputs_unchanged_by_masked_reset "
             "rows_are_alike seeds_differ_by_row seed_list_by_row seed_int_is_seed_plus_i",
         ),
         "SyncVectorEnv.step": (

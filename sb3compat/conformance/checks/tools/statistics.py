@@ -18,6 +18,8 @@ from sb3compat.conformance.values import Value
 
 # So many wrong numbers that one mistake explains are no chance.
 _MANY = 5
+# So many ends of a kind show what is said of them.
+_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
     What counts other steps, such as those of frames that are skipped, or other rewards, such as
     those before they are clipped, may be what the record shows in some episodes. So numbers are
-    wrong only if a counter that goes on over ends or resets explains all of them.
+    wrong only if a counter that goes on over ends or resets, or that lacks the last step, explains
+    all of them. Those that are missing at truncations, and at no termination, are wrong as well.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -67,11 +70,12 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     entries = {id(e): _statistics(e) for found in by_row(record) for e in found if e.over}
     known = {key: entry for key, entry in entries.items() if entry is not None}
     if not known or len(known) < len(entries) or not all(map(_are_numbers, known.values())):
+        yield from _told_at_truncations(record, entries)
         raise NotExercisedError("the infos have no returns and lengths of all episodes")
     for key, (words, own) in _COUNTED.items():
         rows = [list(_told(found, known, key, own)) for found in by_row(record)]
         told = [each for row in rows for each in row]
-        if not (all(each.is_right for each in told) or _goes_on(rows)):
+        if not (all(each.is_right for each in told) or _is_explained(rows)):
             continue
         for each in told:
             expected = round(each.own, 6)
@@ -100,12 +104,25 @@ def _are_numbers(entry: Value) -> bool:
         return False
 
 
-def _length(episode: Episode) -> int:
-    return len(episode.steps)
-
-
-def _return(episode: Episode) -> float:
-    return math.fsum(_rewards(episode))
+def _told_at_truncations(record: Record, entries: dict[int, Value | None]) -> Iterator[Demand]:
+    """Not all ends by termination have an entry, and none by truncation."""
+    over = [e for found in by_row(record) for e in found if e.over]
+    with_it = [e for e in over if entries[id(e)] is not None]
+    without = [e for e in over if entries[id(e)] is None]
+    kinds = {e.cut for e in with_it}, {e.cut for e in without}
+    if kinds == ({False}, {True}) and min(len(with_it), len(without)) >= _FEWEST:
+        row, infos = without[-1].row, without[-1].end.infos
+        vec_env = record.family == "vec_env"
+        places = "{0}, {0}.get('final_info', ())"
+        yield expect(
+            "'episode' in {0}"
+            if vec_env
+            else f"any(tells_statistics(told, {row}) for told in ({places}) if told)",
+            infos[row] if vec_env else infos,
+            what="list({0})",
+            should="with 'episode', as where episodes terminate",
+            row=row,
+        )
 
 
 def _size(episode: Episode) -> float:
@@ -116,35 +133,44 @@ def _rewards(episode: Episode) -> list[float]:
     return [float(step.copies["rewards"][episode.row]) for step in episode.steps]
 
 
-_COUNTED: dict[str, tuple[str, Callable[[Episode], float]]] = {
-    "l": ("the number of its steps", _length),
-    "r": ("the sum of its rewards", _return),
+_COUNTED: dict[str, tuple[str, Callable[[list[float]], float]]] = {
+    "l": ("the number of its steps", len),
+    "r": ("the sum of its rewards", math.fsum),
 }
 
 
 def _told(
-    found: Sequence[Episode], entries: dict[int, Value], key: str, own: Callable[[Episode], float]
+    found: Sequence[Episode],
+    entries: dict[int, Value],
+    key: str,
+    own: Callable[[list[float]], float],
 ) -> Iterator[_Told]:
     """What is told under a key of each episode of a row that has ended."""
     since_end = since_reset = 0.0
     for episode in found:
-        mine = own(episode)
+        rewards = _rewards(episode)
+        mine = own(rewards)
         since_end += mine
         since_reset = mine + (0 if episode.by == "reset" else since_reset)
         if episode.over:
-            yield _Told(episode, entries[id(episode)][key], mine, since_end, since_reset)
+            entry = entries[id(episode)][key]
+            yield _Told(episode, entry, mine, since_end, since_reset)
             since_end = 0.0
 
 
-def _goes_on(rows: Sequence[Sequence[_Told]]) -> bool:
-    """Whether a counter that goes on over ends, or resets, or both, explains many wrong numbers."""
+def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
+    """Whether a counter that goes on, or lacks the last step, explains many wrong numbers."""
     # Nobody knows what a row did before the record.
     later = [pair for row in rows for pair in pairwise(row)]
     over_ends = [(each, each.since_reset) for row in rows for each in row]
     over_resets = [(each, each.since_end) for _, each in later]
+    # A return that lacks the last reward is no mistake: a wrapper around the monitor may give that.
+    lengths = [each for row in rows for each in row if isinstance(each.own, int)]
+    varied = len({each.own for each in lengths}) >= _FEWEST
+    without_last = [(each, each.own - 1) for each in lengths if varied]
     over_both = [(each, before.number + each.since_end) for before, each in later]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
         and all(math.isclose(each.number, n, rel_tol=1e-4, abs_tol=1e-4) for each, n in some)
-        for some in (over_ends, over_resets, over_both)
+        for some in (over_ends, over_resets, over_both, without_last)
     )

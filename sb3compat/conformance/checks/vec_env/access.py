@@ -27,7 +27,7 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
 
     An environment without sub-environments raises NotImplementedError or AttributeError, and the
     checks of this group are skipped. Any other exception, or another number of values than rows, is
-    a mistake. It must not pass for a missing ability.
+    a mistake, and so is a refusal to read what was set. It must not pass for a missing ability.
     """
     env = scene.make()
     yield from access_or_refusal(
@@ -41,15 +41,22 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
 def set_attr_only_named_rows(scene: Scene) -> Iterator[Demand]:
     """`set_attr(name, value, indices)` sets the attribute in the named rows only.
 
-    A list as value goes whole into each of these rows. Typical mistake: `indices` is ignored, so
-    that a curriculum for one row changes all rows.
+    A list as value goes whole into each of these rows. Typical mistakes: `indices` is ignored, so
+    that a curriculum for one row changes all rows; 0 taken for None.
     """
     env = scene.make()
     value = scene.choose([1, [2, 3]])
-    chosen = scene.some_rows()
+    indices, chosen = _named(scene)
     env.set_attr("kit_mark", 0)
-    env.set_attr("kit_mark", value, indices=chosen)
+    env.set_attr("kit_mark", value, indices=indices)
     yield returns(env.get_attr("kit_mark"), [value if i in chosen else 0 for i in scene.rows])
+
+
+def _named(scene: Scene) -> tuple[Any, list[int]]:
+    """Some rows as `indices` names them, and their numbers."""
+    chosen = scene.some_rows()
+    ways: list[tuple[Any, list[int]]] = [(chosen, chosen), (0, [0]), (-1, [scene.n - 1])]
+    return scene.choose(ways)
 
 
 @error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
@@ -155,7 +162,7 @@ def env_method_args(scene: Scene) -> Iterator[Demand]:
     """`env_method(name, *args, indices, **kwargs)` calls the named rows with all arguments.
 
     It returns one result for each named row, in the order of `indices`. Typical mistakes: keyword
-    arguments are dropped, or all rows are called and some of the results returned.
+    arguments are dropped; all rows are called and some of the results returned; 0 taken for None.
     """
     env = scene.make()
     if scene.choose((False, True)):
@@ -183,8 +190,8 @@ def _calls_no_others(scene: Scene, env: Recorded) -> Iterator[Demand]:
     """A method that writes into a list shows which rows were called, in other processes too."""
     for i in scene.rows:
         env.set_attr("kit_note", Drawn("[].append"), indices=[i])
-    rows = scene.some_rows()
-    _called(env, "kit_note", 1, indices=rows)
+    indices, rows = _named(scene)
+    _called(env, "kit_note", 1, indices=indices)
     expected = [[1] if i in rows else [] for i in scene.rows]
     yield expect(
         f"[note.__self__ for note in {{0}}] == {expected}",

@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from sb3compat.conformance.checks.tools.clauses import in_space
+from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_space
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import (
     ends_unlike_starts,
@@ -89,6 +89,16 @@ def terminal_observation_in_space(record: Record) -> Iterator[Demand]:
             yield in_space(record, step.infos[i]["terminal_observation"], i)
 
 
+@warning(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
+def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
+    """`terminal_observation` has the dtype of its space, as `obs` has.
+
+    A batch takes the dtype of its array, and what is copied from the simulator, or from the single
+    environment, keeps its own: the value of a last observation is computed from other numbers.
+    """
+    yield from dtypes_of_lasts_fit(record)
+
+
 def _lasts_unlike_starts(record: Record) -> Iterator[Demand]:
     yield from ends_unlike_starts(record, "last")
 
@@ -143,6 +153,8 @@ def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
         "terminal_observation_in_space",
         _FIRST,
         "seed_used_once",
+        "rows_independent",
+        "no_phantom_transition",
     ),
 )
 def autoreset_like_reset(record: Record) -> Iterator[Demand]:

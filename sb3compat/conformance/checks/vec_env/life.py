@@ -46,7 +46,7 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
 def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
     """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
 
-    Those of the rows are watched where they are kept in a list `envs`, and have a `close` of their
+    Those of the rows are watched where they are in a list or tuple, and have a `close` of their
     own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
     processes, files and windows below it stay open then.
     """

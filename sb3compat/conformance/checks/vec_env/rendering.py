@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.scenes import (
     Twins,
     frames_apart,
@@ -14,9 +16,12 @@ from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, war
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.values import Value
+
+equal = PRELUDE["equal"]
 
 
 @error(group="rendering", source=SB3_SOURCE, needs=("render",))
@@ -24,7 +29,8 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
     """With the render mode `rgb_array`, `get_images()` gives n frames, one for each row.
 
     Each is an array of bytes of shape (height, width, 3), and no two share memory. `render()` tiles
-    them to one image.
+    them to one image. Typical mistakes: the frames of other rows, as in a list that is back to
+    front; a `render()` that returns the list, which no recorder of videos takes.
     """
     env, _ = scene.start()
     if scene.choose((False, True)):
@@ -32,14 +38,49 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
     frames = env.get_images().whole
     yield expect(f"len({{0}}) == {scene.n}", frames, what="len({0})", should=f"{scene.n}")
     for i in scene.rows:
-        yield expect(
-            "isinstance({0}, np.ndarray) and {0}.dtype == np.uint8"
-            " and {0}.ndim == 3 and {0}.shape[2] == 3",
-            frames[i],
-            should="an image, as an array of bytes of shape (height, width, 3)",
-            row=i,
-        )
+        yield _is_image(frames[i], i)
     yield from frames_apart(frames)
+    if offers(env.live, "render"):
+        yield _is_image(env.render().whole)
+    if scene.subject.capabilities["sub_envs"]:
+        yield from _of_their_own_rows(env)
+
+
+def _is_image(frame: Value, i: int | None = None) -> Demand:
+    return expect(
+        "isinstance({0}, np.ndarray) and {0}.dtype == np.uint8"
+        " and {0}.ndim == 3 and {0}.shape[2] == 3",
+        frame,
+        should="an image, as an array of bytes of shape (height, width, 3)",
+        row=i,
+    )
+
+
+def _of_their_own_rows(env: Recorded) -> Iterator[Demand]:
+    """No frame is that of another row, where single environments render, and twice the same.
+
+    A frame that differs from both may have been scaled, or written on.
+    """
+    scene = env.scene
+    own = []
+    for i in scene.rows:
+        one, other = (scene.caught(env.env_method, "render", indices=[i]) for _ in range(2))
+        if one.failure or other.failure or np.shape(one.result)[:1] != (1,):
+            return
+        if not equal(one.result, other.result):
+            return
+        own.append(one.asked[0])
+    frames = env.get_images().whole
+    for i in scene.rows:
+        for j in scene.rows:
+            yield expect(
+                "equal({0}, {1}) or not equal({0}, {2})",
+                frames[i],
+                own[i],
+                own[j],
+                should=f"the frame of row {i}, not that of row {j}",
+                row=i,
+            )
 
 
 @warning(group="rendering", source=SB3_SOURCE)

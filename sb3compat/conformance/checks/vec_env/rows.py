@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
+from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
+from sb3compat.conformance.checks.tools.others import infos_beside_ends
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
@@ -22,6 +24,7 @@ from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     ENDINGS,
     error,
+    warning,
 )
 from sb3compat.conformance.contract import SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
@@ -86,9 +89,32 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
             yield obs_like_single(each, "as after a step with this action")
 
 
+@warning(
+    group="episode end",
+    source=SB3_GUIDE,
+    needs=("seeding", "repeatable", "separate_rows"),
+    after=(
+        *_COMPARED,
+        "seed_applies_at_next_reset_only",
+        "reset_starts_fresh_episodes",
+        "autoreset_like_reset",
+    ),
+)
+def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
+    """An episode after an end goes on as one after `reset()` does.
+
+    Typical mistake: the reset within a step sets back the state that is observed, but not all that
+    rewards are computed from, such as the potential or the action of the step before. What an
+    environment keeps by design, such as a curriculum, counts as well: declare the capability
+    `repeatable` as missing then. It can be told where steps draw no random numbers.
+    """
+    yield from later_episodes_alike(record)
+
+
 def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
+    yield from infos_beside_ends(record)
     # Other actions may change the random numbers of all rows, if these share a generator.
     clauses = [others_alike(record)] * bool(record.subject.capabilities.get("row_seeds"))
     yield from all_of(*clauses, no_standstill_beside_resets(record))
@@ -105,12 +131,13 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     """The end of an episode in one row leaves the other rows alone.
 
     The other rows are stepped in the same step, with their own actions, and are not reset.
-    Typical mistakes: while one row is reset, the others stand still for a step, or are reset,
-    too.
+    Typical mistakes: while one row is reset, the others stand still for a step, are reset, too, or
+    lose their infos.
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
+    yield from infos_beside_ends(record)
     found = [
         each
         for each, over in by_ends_before(record)

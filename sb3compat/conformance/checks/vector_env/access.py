@@ -20,6 +20,7 @@ from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, e
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.record import Drawn
 from sb3compat.conformance.scene import Scene
 
 
@@ -29,7 +30,8 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
 
     An environment without sub-environments does not have them, or raises NotImplementedError or
     AttributeError, and the checks of this group are skipped. Any other exception, or another number
-    of values than rows, is a mistake. It must not pass for a missing ability.
+    of values than rows, is a mistake, and so is a refusal to read what was set. It must not pass
+    for a missing ability.
     """
     yield from access_or_refusal(scene.make())
 
@@ -39,7 +41,8 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     """`set_attr` sets a list row by row, another value in all; `get_attr`, `call` return n values.
 
     If the whole list goes into each row, or the order of the rows is wrong, a curriculum changes
-    the wrong rows. A list whose length is not the number of rows is an error.
+    the wrong rows. A list whose length is not the number of rows is an error. `call` passes all
+    arguments on to a method.
     """
     env, _ = scene.start()
     marks = scene.shuffled()
@@ -50,6 +53,12 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     yield returns(env.get_attr("kit_mark"), [7] * scene.n, "list({0})", ": the same in each row")
     error = scene.caught(env.set_attr, "kit_mark", [0] * (scene.n + 1)).error
     yield expect("{0} is not None", error, should=f"an exception: not {scene.n} values")
+    env.set_attr("kit_echo", Drawn(f"[partial(dict, row=i) for i in range({scene.n})]"))
+    echoes = scene.caught(env.call, "kit_echo", [("a", 1)], b=2)
+    # Rows in arrays may have no methods but their own.
+    if not isinstance(echoes.failure, AttributeError | NotImplementedError):
+        expected = [{"row": i, "a": 1, "b": 2} for i in scene.rows]
+        yield returns(echoes, expected, "list({0})", ": a method gets all arguments")
 
 
 @error(
@@ -159,7 +168,7 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
 def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
     """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
 
-    Those of the rows are watched where they are kept in a list `envs`, and have a `close` of their
+    Those of the rows are watched where they are in a list or tuple, and have a `close` of their
     own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
     processes, files and windows below it stay open then.
     """

@@ -108,9 +108,10 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
 def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
-    Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
-    counts something else, such as the frames below a wrapper that skips some, or rewards before
-    they are clipped, is left alone.
+    Typical mistakes: they are summed up over episodes, or go on after `reset()`; the last step does
+    not count; there are none where episodes are truncated, so that these are in no mean. A monitor
+    that counts something else, such as the frames below a wrapper that skips some, or rewards
+    before they are clipped, is left alone.
     """
     yield from statistics_of_the_episode(record)
 

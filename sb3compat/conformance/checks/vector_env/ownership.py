@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
+from sb3compat.conformance.checks.tools.comparing import alike_in_one_array
 from sb3compat.conformance.checks.tools.scenes import RESULTS, seeded_start, step_both
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, STEP, SYNC, error
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
+    EPISODES,
+    STEP,
+    SYNC,
+    error,
+    warning,
+)
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.variants import in_one_array
 
 
 @error(group="ownership", source=STEP)
@@ -22,6 +32,24 @@ def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """
     for call in record.batches:
         yield from unchanged_by(record, call, "step", "a later step")
+
+
+@error(
+    group="ownership",
+    source=SYNC,
+    modes=("Disabled",),
+    after=(*EPISODES, "outputs_unchanged_by_later_steps"),
+)
+def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
+    """In DISABLED mode a masked reset does not change the results of the step before it.
+
+    The caller resets the rows that ended first, and then stores the transitions of all. If the
+    reset writes into the array that the step returned, last observations are the next first ones.
+    Return copies.
+    """
+    for step, after in pairwise(record.calls):
+        if step.is_step and after.mask is not None and {*step.changed.values()} <= {after.number}:
+            yield from unchanged_by(record, step, "reset", "the masked reset")
 
 
 @error(group="ownership", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
@@ -56,3 +84,20 @@ def actions_unchanged(record: Record) -> Iterator[Demand]:
     learns from actions that it did not choose.
     """
     yield from actions_as_before(record)
+
+
+@warning(
+    group="ownership",
+    source=STEP,
+    needs=("seeding",),
+    after=(*DETERMINISTIC, "actions_unchanged"),
+    variant=in_one_array,
+)
+def actions_not_kept(record: Record, twin: Record) -> Iterator[Demand]:
+    """`step` may be given the same array each time, filled with the actions of that step.
+
+    Typical mistake: `self.last_actions = actions`, for a penalty on jerks, say. The last actions
+    are those of the present step by then, and the penalty is 0. Copy them. It is a warning, as
+    most callers make new arrays, and environments of single rows may keep parts of them.
+    """
+    yield from alike_in_one_array(record, twin)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
+from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
+from sb3compat.conformance.checks.tools.others import infos_beside_ends
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
@@ -13,7 +15,13 @@ from sb3compat.conformance.checks.tools.singles import (
     results_like_single,
 )
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, SYNC, error
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
+    EPISODES,
+    SYNC,
+    error,
+    warning,
+)
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NO_REFERENCE, NotExercisedError
 from sb3compat.conformance.judge import Demand
@@ -51,25 +59,57 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
     group="rows",
     source=GYM_AUTORESET,
     needs=("separate_rows",),
-    after=(*DETERMINISTIC, "rewards_shape", "obs_in_batched_space", "final_obs_present"),
+    after=(
+        *DETERMINISTIC,
+        "rewards_shape",
+        "obs_in_batched_space",
+        "final_obs_present",
+        "info_masks",
+    ),
 )
 def rows_independent(record: Record) -> Iterator[Demand]:
     """Rows do not influence one another: no row skips or changes a step because of another.
 
     An environment that resets its rows together, or skips the step of all rows while it resets
     one, invents transitions in rows that go on. Compute the step of all rows, then overwrite the
-    rows that are reset. If each row has a seed of its own, its results must not depend on the
-    actions of another row. If one generator serves all rows, random numbers may depend on them;
-    the check then looks for a row that stands still whenever another is reset. If the rows share a
-    world, or statistics, declare the capability `separate_rows` as missing.
+    rows that are reset; the others keep their infos. If each row has a seed of its own, its results
+    must not depend on the actions of another row. If one generator serves all rows, random numbers
+    may depend on them; the check then looks for a row that stands still whenever another is reset.
+    If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
+    yield from infos_beside_ends(record)
     if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         yield from all_of(others_alike(record), no_standstill_beside_resets(record))
     else:
         record.partly(NO_REFERENCE)
         yield from no_standstill_beside_resets(record)
+
+
+@warning(
+    group="episode end",
+    source=GYM_AUTORESET,
+    needs=("seeding", "repeatable", "separate_rows"),
+    modes=("NextStep", "SameStep"),
+    after=(
+        *DETERMINISTIC,
+        "rows_independent",
+        "reset_clears_pending_autoreset",
+        "reset_clears_counters",
+        "autoreset_like_reset",
+        "reset_step_ignores_action",
+    ),
+)
+def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
+    """An episode after an end goes on as one after `reset()` does.
+
+    Typical mistake: the reset within a step sets back the state that is observed, but not all that
+    rewards are computed from, such as the potential or the action of the step before. What an
+    environment keeps by design, such as a curriculum, counts as well: declare the capability
+    `repeatable` as missing then. It can be told where steps draw no random numbers.
+    """
+    yield from later_episodes_alike(record)
 
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")

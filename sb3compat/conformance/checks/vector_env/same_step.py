@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gymnasium.vector.utils import batch_space
 
+from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS, ends_unlike_starts
 from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
@@ -17,7 +18,7 @@ from sb3compat.conformance.checks.tools.singles import (
     lasts_like_singles,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, error
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -71,6 +72,16 @@ def final_obs_in_space(record: Record) -> Iterator[Demand]:
                 should=f"inside {short(space.value)}",
                 row=i,
             )
+
+
+@warning(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "final_obs_in_space"))
+def final_obs_dtype(record: Record) -> Iterator[Demand]:
+    """In SAME_STEP mode `infos["final_obs"]` has the dtype of the space, as the observations have.
+
+    A batch takes the dtype of its array, and what is copied from the simulator, or from the single
+    environment, keeps its own: the value of a last observation is computed from other numbers.
+    """
+    yield from dtypes_of_lasts_fit(record)
 
 
 @error(group=GROUP, source=DICT_INFO, modes=MODES, after=FINALS)

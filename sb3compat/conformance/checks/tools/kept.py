@@ -1,0 +1,93 @@
+"""What an environment keeps over the end of an episode, and later steps show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sb3compat.conformance.checks.tools.comparing import results, way_to_the_end, whole_twin_of
+from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import Episode, by_row, obs_of
+from sb3compat.conformance.subject.traits import floats
+from sb3compat.conformance.values import Value
+from sb3compat.conformance.variants import (
+    reset_and_on_a_step_earlier,
+    reset_and_on_before_the_end,
+)
+
+# So many steps after an end are compared.
+_STEPS = 3
+
+close, equal = PRELUDE["close"], PRELUDE["equal"]
+
+
+def later_episodes_alike(record: Record) -> Iterator[Demand]:
+    """An episode after an end does as one after a `reset()` in the place of the last step.
+
+    Both begin alike where the last step draws no random numbers. Where it counts how many steps
+    there were before, a reset in the place of the last two steps leads to something else, too: then
+    nothing can be told.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    way = way_to_the_end(record)
+    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
+        raise NotExercisedError("rows have no seeds of their own")
+    if len(way) < _STEPS:
+        raise NotExercisedError("the episode is too short")
+    twin = whole_twin_of(record, reset_and_on_before_the_end)
+    earlier = whole_twin_of(record, reset_and_on_a_step_earlier)
+    for i in way[-1].ended:
+        after = _following(record, way[-1], i)
+        if after is None or not _begin_alike(record, after, twin, earlier):
+            continue
+        record.judged = True
+        for one, other in zip(after.steps[:_STEPS], _later(twin), strict=False):
+            for got, expected in _shown(record, one, twin, other, i):
+                should = "as after reset(), from the same start and with the same actions"
+                yield expect("close({0}, {1})", got, expected, should=should, row=i, like=expected)
+            if i in one.ended:
+                break
+    if not record.judged:
+        raise NotExercisedError("no step follows an end, or steps draw random numbers")
+
+
+def _following(record: Record, end: Call, i: int) -> Episode | None:
+    """The episode of row i that begins by itself after this end."""
+    for before, after in pairwise(by_row(record)[i]):
+        if before.over and before.end is end and after.by == "auto" and after.steps:
+            return after
+    return None
+
+
+def _begin_alike(record: Record, after: Episode, twin: Record, earlier: Record) -> bool:
+    """Whether the episode begins with what both twins have drawn, and these go on alike."""
+    i = after.row
+    first = after.first.value
+    # Fractions that are drawn anew are not equal by chance.
+    if not (floats(first) % 1).any() or equal(first, obs_of(record, record.resets[0], i).value):
+        return False
+    if not all(equal(first, obs_of(each, each.resets[-1], i).value) for each in (twin, earlier)):
+        return False
+    pairs = list(zip(_later(twin), _later(earlier), strict=False))[:_STEPS]
+    shown = [pair for one, other in pairs for pair in _shown(twin, one, earlier, other, i)]
+    return bool(shown) and all(close(a.value, b.value) for a, b in shown)
+
+
+def _later(twin: Record) -> list[Call]:
+    """The steps after the reset in the place of the end."""
+    return [step for step in twin.steps if step.number > twin.resets[-1].number]
+
+
+def _shown(
+    record: Record, one: Call, twin: Record, other: Call, i: int
+) -> Iterator[tuple[Value, Value]]:
+    """What two steps show of a row: rewards, flags, and the observations unless it ended."""
+    for a, b in results(one, other):
+        yield a[i], b[i]
+    if i not in one.ended and i not in other.ended:
+        yield obs_of(record, one, i), obs_of(twin, other, i)
