@@ -52,6 +52,15 @@ def connected(cluster: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
+def unraisable_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drops what is raised where an object is forgotten, which an interrupt may be.
+
+    Python only prints it; pytest keeps it, and all that its frames hold, until the test ends.
+    """
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+
+
+@pytest.fixture
 def nobody_is_left() -> Iterator[None]:
     """Closes what the test has opened; no worker process or blocked signal may be left then."""
     yield

@@ -29,11 +29,8 @@ from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
 from tests.to_sb3.test_faults import Failing
 
-pytestmark = [
-    pytest.mark.usefixtures("nobody_is_left"),
-    # CPython: after an interrupt within `Connection.close`, it closes its descriptor once more.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+# CPython: after an interrupt within `Connection.close`, it closes its descriptor once more.
+pytestmark = pytest.mark.usefixtures("nobody_is_left", "unraisable_is_dropped")
 
 METHODS = ["fork", None]
 

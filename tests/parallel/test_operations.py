@@ -31,8 +31,7 @@ from tests.profiles import nightly
 from tests.resources import Held, held
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-# Of what is interrupted while it is forgotten, Python only prints the exception.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.usefixtures("unraisable_is_dropped")
 
 MOST_ROWS = 5
 # The kinds of parts by start method: elsewhere than in a fork, some take seconds for their imports.
