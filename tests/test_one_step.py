@@ -17,6 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
+from tests.parallel.teams import forked
 
 ROOT = Path(sb3compat.__file__).parent
 PAGE = ROOT.parent / "docs" / "explanation" / "one-step.md"
@@ -42,12 +43,10 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "A wrapped environment to SB3": lambda: sb3compat.to_sb3(
         RecordEpisodeStatistics(SyncVectorEnv([one]))
     ),
-    "ParallelVecEnv": lambda: sb3compat.ParallelVecEnv([one] * 2, workers=2),
+    "ParallelVecEnv": lambda: forked([one] * 2, 2),
     "A DummyVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(sb3("DummyVecEnv")([one] * 2)),
     "A SubprocVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(sb3("SubprocVecEnv")([one] * 2)),
-    "A ParallelVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(
-        sb3compat.ParallelVecEnv([one] * 2, workers=2)
-    ),
+    "A ParallelVecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(forked([one] * 2, 2)),
     "A wrapped VecEnv to Gymnasium": lambda: sb3compat.to_gymnasium(
         sb3("VecNormalize")(sb3("DummyVecEnv")([one] * 2))
     ),

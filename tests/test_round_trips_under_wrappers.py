@@ -19,6 +19,7 @@ from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.lockstep import lockstep
 from tests.lockstep_back import back_programs, dummy, subproc
 from tests.lockstep_back import lockstep as lockstep_back
+from tests.parallel.teams import forked
 from tests.profiles import examples, some
 from tests.strategies import programs, scripts
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of
@@ -26,7 +27,7 @@ from tests.vec_wrappers import HandsOn
 
 
 def parallel(made: list[Any]) -> Any:
-    return sb3compat.ParallelVecEnv(made, workers=2)
+    return forked(made, 2)
 
 
 def shell(vec_env: Any, mode: AutoresetMode = SAME_STEP) -> Any:

@@ -17,6 +17,7 @@ from tests.envs import Identity
 from tests.interrupts import Asking, attempt, count, counting, within
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
+from tests.parallel.teams import forked
 from tests.profiles import nightly
 from tests.vec_wrappers import HandsOn
 
@@ -27,14 +28,10 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def parallel(fns: Any, **kwargs: Any) -> Any:
-    return sb3compat.ParallelVecEnv(fns, workers=2, **kwargs)
-
-
 # Each with what it has to equal.
 MADE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "parallel": (parallel, dummy),
-    "parent": (lambda fns: parallel(fns, parent_steps=True), dummy),
+    "parallel": (lambda fns: forked(fns, 2), dummy),
+    "parent": (lambda fns: forked(fns, 2, parent_steps=True), dummy),
     "async": (lambda fns: sb3compat.to_sb3(AsyncVectorEnv(fns)), dummy),
     "wrapped async": (lambda fns: sb3compat.to_sb3(Identity(AsyncVectorEnv(fns))), dummy),
     "subproc": (
@@ -68,7 +65,7 @@ def test_call_at_any_point_of_another_changes_nothing(name: str) -> None:
 
 
 def test_call_of_a_row_of_this_process_is_refused_and_loses_nothing(monkeypatch: Any) -> None:
-    env = parallel([partial(Asking, row) for row in range(3)], parent_steps=True)
+    env = forked([partial(Asking, row) for row in range(3)], 2, parent_steps=True)
     alike, asked = dummy(counting(3)), []
 
     def ask() -> None:
@@ -85,7 +82,7 @@ def test_call_of_a_row_of_this_process_is_refused_and_loses_nothing(monkeypatch:
 
 
 def test_call_of_another_thread_waits() -> None:
-    env, alike = parallel(counting(3)), dummy(counting(3))
+    env, alike = forked(counting(3), 2), dummy(counting(3))
     same(env.reset(), alike.reset())
     answers: list[Any] = []
     threads = [Thread(target=lambda: answers.append(env.get_attr("row"))) for _ in range(4)]
@@ -100,7 +97,7 @@ def test_call_of_another_thread_waits() -> None:
 
 
 def test_close_within_a_call_is_an_error_of_that_call(monkeypatch: Any) -> None:
-    env = parallel([partial(Asking, row) for row in range(3)], parent_steps=True)
+    env = forked([partial(Asking, row) for row in range(3)], 2, parent_steps=True)
     env.reset()
     monkeypatch.setattr(Asking, "ask", staticmethod(env.close))
     with pytest.raises(ClosedError, match=r"close\(\) was called"):

@@ -234,7 +234,7 @@ def test_environment_may_refuse_attributes_that_it_does_not_know() -> None:
         sb3compat.to_sb3(AsyncVectorEnv(made)),
         sb3compat.to_sb3(sb3compat.to_gymnasium(subproc(made))),
         sb3compat.to_sb3(sb3compat.to_gymnasium(HandsOn(subproc(made)))),
-        sb3compat.ParallelVecEnv(made, workers=1),
+        forked(made, 1),
     ):
         assert env.get_attr("row") == [0, 1]
         env.close()
