@@ -78,9 +78,13 @@ _HOME = {
 }
 
 
+_OF_THE_KIT = {"check", "check_vec_env", "check_vector_env"}
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        kit = "; it is in sb3compat.conformance" if name in _OF_THE_KIT else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{kit}")
     try:
         value = getattr(import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
     except ImportError as error:

@@ -367,7 +367,7 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
 def _add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("env", metavar="ENV", help="the environment, see above")
     parser.add_argument(
-        "--n-envs", type=positive(int), default=16, metavar="N",
+        "--n-envs", "--num-envs", type=positive(int), default=16, metavar="N",
         help="how many environments (default: 16)",
     )  # fmt: skip
     parser.add_argument(

@@ -33,15 +33,17 @@ for name in sb3compat.__all__:
     if not name.startswith("__"):
         assert namespace[name].__name__ == name
         assert namespace[name].__module__.startswith("sb3compat."), name
-try:
-    sb3compat.to_sb4
-except AttributeError as error:
-    print(error)
+for name in ("to_sb4", "check_vec_env"):
+    try:
+        getattr(sb3compat, name)
+    except AttributeError as error:
+        print(error)
 """
     assert python(tmp_path, LOADED + script).splitlines() == [
         "[]",
         "no more",
         "module 'sb3compat' has no attribute 'to_sb4'",
+        "module 'sb3compat' has no attribute 'check_vec_env'; it is in sb3compat.conformance",
     ]
 
 

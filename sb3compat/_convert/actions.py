@@ -40,7 +40,7 @@ class Actions(BatchLayout):
         )
         if per_row and len(actions) != self.num_envs:
             raise ValueError(
-                f"Expected {self.num_envs} actions, one for each sub-environment, got "
+                f"Expected {self.num_envs} actions, one for each row, got "
                 f"len(actions)={len(actions)}. {_UNSTEPPED}"
             )
         if self.keys is None:
@@ -96,7 +96,7 @@ class Actions(BatchLayout):
         if array.shape != expected:
             raise ValueError(
                 f"Expected {name}.shape={expected} (one action for each of the {self.num_envs} "
-                f"sub-environments), got {name}.shape={array.shape}. {_UNSTEPPED}"
+                f"rows), got {name}.shape={array.shape}. {_UNSTEPPED}"
             )
         cast = cast_safely(array, leaf.dtype)
         if cast is None:
@@ -194,7 +194,7 @@ def _length(actions: Action) -> int | None:
 def _wrong_number(actions: Action, num_envs: int) -> ActionsError:
     count = _length(actions)
     return ActionsError(
-        f"Expected {num_envs} actions, one for each sub-environment, got "
+        f"Expected {num_envs} actions, one for each row, got "
         f"{f'len(actions)={count}' if count is not None else f'actions={shown(actions)}'} "
         f"({type(actions).__name__}). {_UNSTEPPED}"
     )

@@ -128,7 +128,7 @@ def plain_seed(seed: object) -> int | None:
         return operator.index(cast("SupportsIndex", seed))
     except TypeError:
         raise TypeError(
-            "Expected seed to be None or an int, the seed of the first sub-environment; the next "
+            "Expected seed to be None or an int, the seed of the first row; the next "
             f"ones get seed + 1, seed + 2 and so on. Got seed={shown(seed)} "
             f"({type(seed).__name__}). Pass one int, or None."
         ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -161,3 +161,28 @@ def row_array(value: object, num_envs: int, name: str, hint: str = "") -> Array:
             f"{shown(array.tolist())}. Return one int, float or bool for each row."
         )
     return array
+
+
+def frames_of(frames: Any, num_envs: int, what: str) -> list[Any]:
+    """The frames of n rows.
+
+    Args:
+        frames: What was returned for them: a sequence or an array with a frame for each row.
+        num_envs: The number of rows, n.
+        what: The method and what it is a method of, for the message.
+
+    Raises:
+        ConversionError: If it is something else, such as one image of all rows.
+    """
+    # One image would be taken for as many frames as it is high.
+    if is_batch := isinstance(frames, Sequence) or getattr(frames, "ndim", 0) in (1, 4):
+        is_batch = len(frames) == num_envs
+    if not is_batch:
+        shape = getattr(frames, "shape", None)
+        count = f"{len(frames)} frames" if isinstance(frames, list | tuple) else shown(frames)
+        raise ConversionError(
+            f"Expected {what} to return {num_envs} frames, one for each row, got "
+            f"{count if shape is None else f'an array of shape {tuple(shape)}'}. Return a tuple "
+            "of one frame for each row."
+        )
+    return list(frames)

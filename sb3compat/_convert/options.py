@@ -27,7 +27,7 @@ def options_by_row(options: GivenOptions, num_envs: int) -> list[Options]:
     if len(given) != num_envs:
         raise ValueError(
             f"Expected one dict of options or a list of {num_envs}, one for each "
-            f"sub-environment, got len(options)={len(given)}. Pass one dict "
+            f"row, got len(options)={len(given)}. Pass one dict "
             "for all rows, or a list of that length."
         )
     rows = [{} if row is None else row for row in given]

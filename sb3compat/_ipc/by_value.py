@@ -51,6 +51,11 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if not isinstance(obj, type) or not isinstance(reduced, tuple) or len(reduced) < 6:
             return reduced
         make, args, state, _, _, fill = reduced
+        slots = vars(obj).get("__slots__")  # in a named tuple, none
+        if slots and make is private(cloudpickle, "_make_skeleton_class"):
+            # cloudpickle sets them on the finished class, whose instances have a dict by then.
+            kind, name, bases, namespace, *rest = args
+            args = (kind, name, bases, {**namespace, "__slots__": slots}, *rest)
         path = obj.__qualname__ if class_at("__main__", obj.__qualname__) is obj else None
         return _begin, (make, args, path, mark_of(obj)), (fill, state), None, None, _finish
 

@@ -47,8 +47,10 @@ class Turn:
         Raises:
             CallOrderError: If there is one of this thread, or the other one takes too long.
         """
-        until = time.monotonic() + _PATIENCE
+        until, awaited = 0.0, None
         while (call := self._calls.get("call")) is not None:
+            if call is not awaited:  # the patience is for each single call
+                until, awaited = time.monotonic() + _PATIENCE, call
             tops: dict[int, FrameType] = private(sys, "_current_frames")()
             thread = next((each for each, top in tops.items() if _is_in(call, top)), None)
             if thread is None:

@@ -207,8 +207,12 @@ def make_vec_env(
             )
         adapt = partial(to_sb3, autoreset_mode=autoreset_mode, timeout=timeout)
         source = make_native(env_id, n_envs, env_kwargs)
-        env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
-        env.seed(seed)
+        try:
+            env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
+            env.seed(seed)
+        except BaseException:
+            source.close()
+            raise
         return env
     in_workers = mode in ("async", "parallel")
     named = in_workers and isinstance(env_id, str)
@@ -246,10 +250,10 @@ def make_vec_env(
     made = made_of(make, functions, mode)
     try:
         env = to_sb3(made, timeout=timeout)
+        env.seed(seed)
     except BaseException:
         made.close()  # and with it the workers
         raise
-    env.seed(seed)
     return env
 
 
@@ -267,6 +271,9 @@ def _check_types(env_id: Any, start_index: Any, monitor_dir: Any, wrapper_class:
     check_fits(is_path, "monitor_dir", monitor_dir, "a path or None", "Pass the path of a folder.")
     fits, wanted = wrapper_class is None or callable(wrapper_class), "a class, a function or None"
     check_fits(fits, "wrapper_class", wrapper_class, wanted, "Pass the class itself.")
+    around_all = isinstance(wrapper_class, type) and issubclass(wrapper_class, VecEnv | VectorEnv)
+    wanted, way_out = "a wrapper of single environments", "Put it around what make_vec_env returns."
+    check_fits(not around_all, "wrapper_class", wrapper_class, wanted, way_out)
 
 
 def _own_kwargs(name: str, given: Any) -> dict[str, Any]:
@@ -356,8 +363,8 @@ def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Ve
     for name in kwargs:
         if name not in (known := _arguments(mode)):
             modes = [other for other in _OF_SINGLES if name in _arguments(other)]
-            hint = nearest(name, known, "Take it out.")
-            hint = f" Did you mean vectorization_mode={modes[0]!r}?" if modes else hint
+            other = f"Did you mean vectorization_mode={modes[0]!r}?" if modes else "Take it out."
+            hint = nearest(name, known, other)
             raise TypeError(
                 f"Expected vec_env_kwargs for {cls.__name__}, which takes "
                 f"{', '.join(known)}; got {name}={shown(kwargs[name])}.{hint}"

@@ -122,7 +122,9 @@ class Part:
             infos, resets = step
             if infos:
                 extras.vectors.append((rows, infos))
-        extras.reset_infos.update((rows.start + i, info) for i, info in resets.items() if info)
+        # None and other values that are no dicts arrive as they are.
+        more = {rows.start + i: info for i, info in resets.items() if info != {}}
+        extras.reset_infos.update(more)
 
     def _received(self, out: Buffers, *, shared: bool) -> Transition | tuple[Info, dict[int, Info]]:
         """The transition of the source, if it has not written the results into the arrays."""
@@ -324,9 +326,13 @@ def _part_of_singles(envs: list[Any], observations: Observations, actions: Actio
 def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
     """The part that is a vector environment or a `VecEnv`."""
     name, rows = _name_of(env), slice(0, observations.num_envs)
+    if isinstance(env, VectorEnv):
+        # Imported only where there is a vector environment.
+        from sb3compat._to_sb3.accept import as_vec_env
+
+        env = as_vec_env(env) or env
     if is_vec_env(env):
         return Part(VecEnvSource(env, observations, actions), MethodSubEnvs(env), rows, name)
-    # Imported only where there is a vector environment.
     from sb3compat._rows.subenvs import subenvs_of
     from sb3compat._to_sb3.accept import check_env, find_mode
     from sb3compat._to_sb3.source import make_source

@@ -151,13 +151,12 @@ class ParallelRows:
             return
         # Those of workers that will be replaced are checked in the reset.
         lost = self._workers.lost if self.restarts else ()
-        self.command(
-            {
-                worker: ("check_options", list(options[rows]))
-                for worker, rows in enumerate(self.rows)
-                if worker not in lost
-            }
-        )
+        commands = {
+            worker: ("check_options", list(options[rows]))
+            for worker, rows in enumerate(self.rows)
+            if worker not in lost
+        }
+        self._check(self._exchange(commands))
 
     @one_at_a_time
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
@@ -237,7 +236,9 @@ class ParallelRows:
         if self._times is None:
             self._times = WorkerTimes(np.zeros(len(self.rows)), 0.0, 0, 0)
         alive = [worker for worker in range(len(self.rows)) if worker not in self._workers.lost]
-        for worker, seconds in self.command(dict.fromkeys(alive, ("times",))).items():
+        answers = self._exchange(dict.fromkeys(alive, ("times",)))
+        self._check(answers)  # one that has died since is replaced by the next step
+        for worker, seconds in answers.items():
             self._times.stepped[worker] += seconds
         restarted = self._workers.restarted
         return replace(self._times, stepped=self._times.stepped.copy(), restarts=restarted)
@@ -306,7 +307,7 @@ class ParallelRows:
     def _replace(self, worker: int, extras: Extras) -> None:
         """Recreate the environments of a lost worker; their episodes end as truncated."""
         rows, out = self.rows[worker], self._workers.buffers
-        self._workers.restart(worker)
+        self._restart(worker)
         reset = "reset", [None] * len(self._rows_of(worker)), None
         first: Extras = self.command({worker: reset})[worker]
         extras.reset_infos.update(first.reset_infos)
@@ -323,8 +324,14 @@ class ParallelRows:
         """Replace the workers that are lost, if that was asked for; which these were."""
         lost = sorted(self._workers.lost) if self.restarts else []
         for worker in lost:
-            self._workers.restart(worker)
+            self._restart(worker)
         return lost
+
+    def _restart(self, worker: int) -> None:
+        """Start a worker anew; where times are measured, this one measures them, too."""
+        self._workers.restart(worker)
+        if self._times is not None:
+            self.command({worker: ("times",)})
 
     def _batch(self, own_arrays: Sequence[OwnArray]) -> list[Array]:
         shared = self._workers.observations(copy=self._copy)

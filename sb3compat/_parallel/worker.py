@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sb3compat._convert.arrays import frames_of
 from sb3compat._convert.types import Command, Options, Seeds
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.extras import Extras, no_extras, tables_of
@@ -219,7 +220,8 @@ class Worker:
         frames: list[Any] = []
         for part in self._parts:
             self._concerns(part)
-            frames += list(part.source.render())
+            number = part.rows.stop - part.rows.start
+            frames += frames_of(part.source.render(), number, f"render() of {part.name}")
         return frames
 
     def _ask(self, commands: Mapping[int, Command]) -> dict[int, bytes]:

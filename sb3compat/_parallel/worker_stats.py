@@ -51,7 +51,7 @@ class WorkerStats(BaseCallback):
 
     def __init__(self, seconds: float = 1.0, verbose: int = 0) -> None:
         super().__init__(verbose)
-        way_out = "Leave it out for one second."
+        way_out = "Leave it out for one second. As a callback, pass WorkerStats(), not the class."
         check_fits(seconds is not None, "seconds", seconds, "a number", way_out)
         check_timeout(seconds, "seconds", way_out)
         self._every = seconds
@@ -77,9 +77,11 @@ class WorkerStats(BaseCallback):
             return
         found, last = self._env.worker_times(), self._last
         self._begin, self._last = now, found
+        self.logger.record("workers/restarts", found.restarts)
         stepped, steps = found.stepped - last.stepped, found.steps - last.steps
+        if found.restarts > last.restarts or not stepped.all():
+            return  # how long a lost worker has stepped is lost with it
         self.logger.record("workers/wait_share", (found.waited - last.waited) / passed)
         self.logger.record("workers/busy_share", float(stepped.mean()) / passed)
         for worker, seconds in enumerate(stepped.tolist()):
             self.logger.record(f"workers/step_ms/{worker}", 1000 * seconds / max(steps, 1))
-        self.logger.record("workers/restarts", found.restarts)

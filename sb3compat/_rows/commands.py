@@ -36,7 +36,7 @@ from sb3compat._convert.types import (
     SingleEnv,
 )
 from sb3compat._ipc import by_value
-from sb3compat.errors import shown
+from sb3compat.errors import ConversionError, shown
 
 # Observation, reward, terminated, truncated and info of a step; and observation and info of the
 # reset within the step, if there was one. A plain tuple, because one is made for each row in each
@@ -46,16 +46,49 @@ Outcome = tuple[Observation, Any, bool, bool, Info, ResetResult | None]
 
 def step_env(env: SingleEnv, action: Action, same_step: bool) -> Outcome:
     """Step a sub-environment and, with `same_step`, reset it where that ends its episode."""
-    observation, reward, terminated, truncated, info = env.step(action)
+    result = env.step(action)
+    try:
+        observation, reward, terminated, truncated, info = result
+    except (TypeError, ValueError):
+        raise wrong_result("step", result) from None
     if not (terminated or truncated):
         return observation, reward, False, False, info, None
     first = None
     if same_step:
         # Before the reset, which may overwrite the very objects that `step` returned.
         observation, info = copy_value(observation), own_info(info)
-        first = env.reset()
+        first = reset_result(env.reset())
     # Both at once is terminated, as everywhere in SB3.
     return observation, reward, bool(terminated), not terminated, info, first
+
+
+# What Gymnasium's methods of a single environment return.
+_VALUES = {
+    "step": "five values from step: observation, reward, terminated, truncated and info",
+    "reset": "two values from reset: observation and info",
+}
+
+
+def wrong_result(method: str, result: Any) -> ConversionError:
+    """The error for a sub-environment that returns another number of values."""
+    count = f"{len(result)} values" if isinstance(result, tuple) else shown(result)
+    return ConversionError(
+        f"Expected a sub-environment to return {_VALUES[method]}; got {count}. Return these, or "
+        "convert an environment of the older gym by shimmy (pip install shimmy)."
+    )
+
+
+def reset_result(result: Any) -> ResetResult:
+    """What a reset has returned, if that is an observation and an info.
+
+    Raises:
+        ConversionError: If it is something else.
+    """
+    try:
+        observation, info = result
+    except (TypeError, ValueError):
+        raise wrong_result("reset", result) from None
+    return observation, info
 
 
 def _call(env: SingleEnv, name: str, args: Any, kwargs: Kwargs) -> Any:
@@ -158,7 +191,7 @@ def _listed(info: ClassInfo) -> Sequence[type]:
 
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "step": step_env,
-    "reset": lambda env, kwargs: env.reset(**kwargs),
+    "reset": lambda env, kwargs: reset_result(env.reset(**kwargs)),
     "has": lambda env, name: env.has_wrapper_attr(name),
     "get": lambda env, name: env.get_wrapper_attr(name),
     "set": setattr,

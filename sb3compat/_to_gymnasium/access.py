@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sb3compat._convert.arrays import frames_of
 from sb3compat._convert.infos import own_value
 from sb3compat._convert.types import SingleEnv, SubEnvs, VectorEnvBase
 from sb3compat._rows.subenvs import write_by_row
@@ -34,7 +35,8 @@ class ReachesSubEnvs(VectorEnvBase):
         by_row = self._is_plain or self.render_mode != "rgb_array"
         vec_env: Any = self.vec_env
         frames = self.call("render") if by_row else vec_env.get_images()
-        return tuple(map(own_value, frames))
+        what = f"get_images() of {vec_env}"
+        return tuple(map(own_value, frames_of(frames, vec_env.num_envs, what)))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of each sub-environment, or read an attribute that is not a method.

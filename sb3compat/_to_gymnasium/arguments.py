@@ -36,7 +36,7 @@ def seeds_by_row(seed: Any, num_envs: int) -> list[int | None]:
         ) from error
     if len(seeds) != num_envs:
         raise ResetArgumentError(
-            f"Expected an int, or a list of {num_envs} seeds, one for each sub-environment, got "
+            f"Expected an int, or a list of {num_envs} seeds, one for each row, got "
             f"len(seed)={len(seeds)}. Pass one for each, or an int."
         )
     return seeds
@@ -97,7 +97,7 @@ def values_by_row(values: Any, num_envs: int) -> Sequence[Any]:
         return [values] * num_envs
     if len(values) != num_envs:
         raise ValueError(
-            f"Expected a list or tuple of {num_envs} values, one for each sub-environment, or one "
+            f"Expected a list or tuple of {num_envs} values, one for each row, or one "
             f"value of another type, got len(values)={len(values)}. Pass a list of that length."
         )
     return values

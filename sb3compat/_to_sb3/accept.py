@@ -118,9 +118,8 @@ def _check_spaces(env: AnyVectorEnv) -> None:
 def _hint(env: object) -> str:
     if isinstance(env, gym.Env):
         return (
-            "That is a single environment. Pass it to Stable-Baselines3 as it is, or as "
-            "DummyVecEnv([lambda: env]); for n copies of it use "
-            "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n)."
+            "That is a single environment, which Stable-Baselines3's algorithms take as well. Use "
+            "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n) for n copies."
         )
     if inspect.isclass(env) or callable(env):
         return "That is a function or class that makes environments: call it, and pass the result."

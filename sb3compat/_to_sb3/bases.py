@@ -31,6 +31,7 @@ from sb3compat._convert.types import (
     inside_wrappers,
 )
 from sb3compat._ipc import async_vector_env as workers
+from sb3compat._rows.commands import reset_result
 from sb3compat._rows.subenvs import AsyncCommands
 from sb3compat._to_sb3.partial_reset import (
     MaskPromise,
@@ -261,7 +262,7 @@ class SyncBase(Base):
         sync_vector_env.forget_endings(env, rows)
         held, out = sync_vector_env.held_observations(env), sync_vector_env.shared_batch(env)
         for i in rows:
-            held[i], info = env.envs[i].reset(**kwargs[i])
+            held[i], info = reset_result(env.envs[i].reset(**kwargs[i]))
             infos = sync_vector_env.add_info(env, infos, info, i)
         concatenate(env.single_observation_space, held, out)
         return deepcopy(out), infos

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import plain_seed, seed_within
+from sb3compat._convert.arrays import frames_of
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.options import options_by_row
 from sb3compat._convert.types import (
@@ -73,6 +75,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         # Whether this adapter has reset it: an autoreset may be pending from before.
         self._was_reset = False
         self.last_call: object = None
+        self._stepper = 0  # the thread that has started the last step
         super().__init__(observations.num_envs, observations.presented, actions.presented)
         self.metadata = metadata
 
@@ -170,6 +173,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             raise CallOrderError("Expected reset() before the first step. Call env.reset() first.")
         prepared = self._actions.prepare(actions)
         self._driver.check()
+        self._stepper = get_ident()
         self._lost_step = True
         try:
             self._source.send(prepared)
@@ -274,11 +278,10 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
     def get_images(self) -> Sequence[Array | None]:
         """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
         self._rows(None)
-        frames = self._source.render() if self.render_mode == "rgb_array" else None
-        if frames is None:
+        if self.render_mode != "rgb_array":
             warn(f"The render mode is {self.render_mode}, but images need `rgb_array`.")
             return [None] * self.num_envs
-        return list(frames)
+        return frames_of(self._source.render(), self.num_envs, f"render() of {self}")
 
     def close(self) -> None:
         """Close the environment; a second call has no effect."""
@@ -306,6 +309,11 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()
         if self._source.busy:
+            if (self._lost_step or self._waiting) and self._stepper != get_ident():
+                raise CallOrderError(
+                    "Expected no step under way, got a call while another thread steps. Make it "
+                    "after that step has returned, or let one thread make all calls."
+                )
             self._refuse_lost("any other call")
         if self._waiting and self._source.busy:
             # The answer to the step would be mistaken for the answer to this call.

@@ -36,6 +36,7 @@ from sb3compat._convert.types import (
     SingleEnv,
     Transition,
 )
+from sb3compat._rows.commands import reset_result, wrong_result
 from sb3compat._to_sb3.rows import reset_kwargs, set_reward, step_info
 from sb3compat._upstream.sync_vector_env import (
     forget_endings,
@@ -105,7 +106,8 @@ class EnvRows:
         held, i = self._held, 0
         try:
             for i, env in enumerate(self._envs):
-                held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
+                result = env.reset(**reset_kwargs(seeds[i], options[i]))
+                held[i], info = reset_result(result)
                 self._observations.write(batch, i, held[i])
                 infos.append(self._own_reset_info(info))
         except BaseException:
@@ -132,7 +134,11 @@ class EnvRows:
         i = 0
         try:
             for i, (env, action) in enumerate(zip(envs, self._pending, strict=True)):
-                obs, reward, termination, truncation, given = env.step(action)
+                result = env.step(action)
+                try:
+                    obs, reward, termination, truncation, given = result
+                except (TypeError, ValueError):
+                    raise wrong_result("step", result) from None
                 cut = bool(truncation and not termination)
                 if given == {}:  # by far the most common info
                     info = {TRUNCATED: cut}
@@ -143,7 +149,7 @@ class EnvRows:
                     ended[i], truncated[i] = True, cut
                     # Before the reset, which may overwrite the array that `step` returned.
                     info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
-                    obs, reset_info = env.reset()
+                    obs, reset_info = reset_result(env.reset())
                     reset_infos[i] = self._own_reset_info(reset_info)
                 held[i] = obs
                 if type(obs) is np.ndarray and obs.shape == shape:

@@ -220,7 +220,7 @@ def _rows(given: int | Iterable[int] | None, num_envs: int) -> tuple[int, ...]:
     if given is None:
         given = min(_ROWS, num_envs)
     try:
-        rows = tuple(range(given)) if isinstance(given, int) else tuple(map(index, given))
+        rows = tuple(map(index, given) if isinstance(given, Iterable) else range(given))
     except TypeError:
         rows = ()
     if not rows or not all(0 <= row < num_envs for row in rows):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from gymnasium.vector import VectorEnv
 
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._tune.turns import Rate, rates
@@ -31,6 +33,13 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
     Returns:
         0, or 2 if it can be made in no way, or raises an exception in a step.
     """
+    if callable(env_id) and (made_instead := _other_than_single(env_id)):
+        print(
+            f"sb3compat: Expected {shown} to make a single environment, got a {made_instead}. "
+            "Name a function that makes one gymnasium.Env; tune makes n_envs of them.",
+            file=sys.stderr,
+        )
+        return 2
     candidates = ways(env_id, shown, n_envs)
     made: dict[str, VecEnv] = {}
     reasons: dict[str, str] = {}
@@ -57,6 +66,16 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
     else:
         print(table(candidates, found, reasons, best, n_envs))
     return 0
+
+
+def _other_than_single(make: Callable[[], Any]) -> str:
+    """The class that a function makes where that is a vector environment, or nothing."""
+    try:
+        env = make()
+        env.close()
+    except Exception:  # each way says it again
+        return ""
+    return type(env).__name__ if isinstance(env, VecEnv | VectorEnv) else ""
 
 
 def _make(way: Way, env_id: EnvId, made: dict[str, VecEnv], reasons: dict[str, str]) -> None:

@@ -7,6 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from sb3compat._convert.spaces import ARRAYS
 from sb3compat._upstream.sb3 import VecEnv
 
 # The number of turns of each. A turn must be much longer than waking a sleeping worker.
@@ -56,7 +59,9 @@ def rates(envs: Mapping[str, VecEnv], seconds: float) -> dict[str, Rate]:
 
 def _actions(env: VecEnv) -> list[Any]:
     env.action_space.seed(0)
-    return [[env.action_space.sample() for _ in range(env.num_envs)] for _ in range(_BATCHES)]
+    batches = [[env.action_space.sample() for _ in range(env.num_envs)] for _ in range(_BATCHES)]
+    # Algorithms pass arrays where an action is one.
+    return [np.array(each) if isinstance(env.action_space, ARRAYS) else each for each in batches]
 
 
 def _turn(env: VecEnv, batches: Sequence[Any], seconds: float) -> float:

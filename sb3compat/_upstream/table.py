@@ -129,6 +129,7 @@ _WHY: dict[str, dict[str, str]] = {
     },
     "cloudpickle.cloudpickle": {
         "_DYNAMIC_CLASS_TRACKER_BY_ID": "what workers answer would reset the user's classes",
+        "_make_skeleton_class": "objects with slots could not come back from workers",
         "_DYNAMIC_CLASS_TRACKER_BY_CLASS": "classes within classes would be a walk without end",
         "_get_or_create_tracker_id": "a fork would not know the classes of the main module",
         "_lookup_class_or_track": "a worker would have each class of the main module twice",

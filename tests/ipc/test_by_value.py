@@ -59,11 +59,15 @@ def test_class_is_made_once_elsewhere_and_comes_back_as_itself() -> None:
     classes = local_classes()
     code = "import pickle, sys; from tests.ipc.test_by_value import arrives; "
     code += "sys.stdout.buffer.write(pickle.dumps([*map(arrives, pickle.load(sys.stdin.buffer))]))"
-    sent = pickle.dumps([by_value.dumps(cls()) for cls in classes])
+    values = [cls() for cls in classes]
+    for value in values:
+        value.own = 3
+    sent = pickle.dumps([*map(by_value.dumps, values)])
     done = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True, check=True)
     for cls, (first, same, mark, back) in zip(classes, pickle.loads(done.stdout), strict=True):
         assert (first, same, mark) == (("first", 1), True, 5)
         assert type(pickle.loads(back)) is cls
+        assert pickle.loads(back).own == 3
         assert cls.mark == 1  # what the other process has set is its own
 
 

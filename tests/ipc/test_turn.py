@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
+from sb3compat._ipc.turn import Turn
 from sb3compat.errors import CallOrderError, ClosedError
 from tests.envs import Identity
 from tests.interrupts import Asking, attempt, count, counting, within
@@ -93,6 +96,53 @@ def test_call_of_another_thread_waits() -> None:
         thread.join()
     assert answers == [[0, 1, 2]] * 4
     same(env.step([0, 1, 2]), alike.step([0, 1, 2]))
+    env.close()
+
+
+def test_patience_is_for_each_single_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, frames, done, ready = Turn(), list[Any](), Event(), Event()
+
+    def call(depth: int = 2) -> None:
+        frames.append(sys._getframe())
+        if depth:
+            call(depth - 1)
+        else:
+            ready.set()
+            done.wait()
+
+    other = Thread(target=call)
+    other.start()
+    ready.wait()
+    calls = [*frames * 20, None]
+
+    def another(_: float) -> None:
+        turn._calls.clear()
+        turn._calls |= {"call": calls.pop(0)} if calls[0] else {}
+
+    clock = itertools.count()
+    monkeypatch.setattr("sb3compat._ipc.turn.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sb3compat._ipc.turn.time.sleep", another)
+    another(0)
+    turn.check()  # 60 calls of another thread, each for a second or two
+    turn._calls["call"] = frames[0]
+    monkeypatch.setattr("sb3compat._ipc.turn.time.sleep", lambda _: None)
+    with pytest.raises(CallOrderError, match="one call at a time"):
+        turn.check()
+    done.set()
+    other.join()
+
+
+def test_call_of_another_thread_during_a_step_says_so() -> None:
+    env, said = forked(counting(2), 1), list[Any]()
+    env.reset()
+    env.step_async([0, 1])
+    other = Thread(target=lambda: said.append(attempt(lambda: env.get_attr("row"), Exception)[1]))
+    other.start()
+    other.join()
+    assert isinstance(said[0], CallOrderError)
+    assert "while another thread steps" in str(said[0])
+    env.step_wait()
+    assert env.get_attr("row") == [0, 1]
     env.close()
 
 

@@ -310,6 +310,8 @@ PARALLEL = {"vectorization_mode": "parallel"}
             "got autoreset_mode=.*NEXT_STEP.*, vec_env_kwargs=.*SAME_STEP.* Leave one",
         ),
         ({**PARALLEL, "vec_env_kwargs": {"shared_memory": True}}, TypeError, "mean .*='async'"),
+        ({**PARALLEL, "vec_env_kwargs": {"worker": 2}}, TypeError, "Did you mean 'workers'"),
+        ({"wrapper_class": vec_env.VecNormalize}, TypeError, "around what make_vec_env returns"),
         (
             {"wrapper_class": gym.wrappers.TimeLimit},
             TypeError,

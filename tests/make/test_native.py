@@ -12,7 +12,8 @@ from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from tests import registered
-from tests.native import NativeEnv
+from tests.envs import fns
+from tests.native import NativeEnv, UnknownEnv
 
 
 def base(env: Any) -> Any:
@@ -108,3 +109,19 @@ def test_mode_that_is_not_declared_is_an_argument() -> None:
         env = make(vectorization_mode=mode, autoreset_mode="NextStep")
         assert isinstance(base(env), NativeEnv)
         assert len(env.reset()) == 2
+
+
+class NoMode(UnknownEnv):
+    made: list[UnknownEnv] = []
+
+    def __init__(self, num_envs: int, **_: Any) -> None:
+        super().__init__(fns(num_envs), None)
+        self.made.append(self)
+
+
+def test_environment_that_cannot_be_used_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gym.envs.registration.EnvSpec("NoMode-v0", vector_entry_point=NoMode)
+    monkeypatch.setitem(gym.registry, "NoMode-v0", spec)
+    with pytest.raises(sb3compat.AutoresetModeError):
+        sb3compat.make_vec_env("NoMode-v0", 2, vectorization_mode="native")
+    assert NoMode.made[-1].closed

@@ -12,7 +12,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat._parallel.parts import Parts
-from tests.envs import MakeEnv, fns, script
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.lockstep_back import dummy
 from tests.native import UnknownEnv
 from tests.parallel.teams import forked
 
@@ -117,3 +118,42 @@ def test_largest_seed_is_that_of_an_environment_around_a_simulator() -> None:
     sb3compat.register_partial_reset(AroundASimulator, Reset())
     parts = made(lambda: VectorWrapper(AroundASimulator(fns(2), AutoresetMode.SAME_STEP)))
     assert parts.largest_seed == 100
+
+
+class SaysLess(ScriptedEnv):
+    """Returns other infos from resets than dicts."""
+
+    said: Any = None
+
+    def reset(self, **kwargs: Any) -> Any:
+        return super().reset(**kwargs)[0], self.said
+
+
+@pytest.mark.parametrize("said", [None, (), [1]])
+def test_reset_infos_that_are_no_dicts_arrive_as_from_dummy_vec_env(
+    said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SaysLess, "said", said)
+    made = [lambda: SaysLess(script(lengths=(1,)))] * 2
+    for env in (dummy(made), forked(made, 1)):
+        env.reset()
+        assert env.reset_infos == [said] * 2
+        assert env.step([env.action_space.sample()] * 2)[2].all()
+        assert env.reset_infos == [said] * 2
+        env.close()
+
+
+class SaysBoth(ScriptedEnv):
+    """Uses the key that stands for a mask in Gymnasium's infos."""
+
+    def step(self, action: Any) -> Any:
+        return *super().step(action)[:4], {"a": 1, "_a": 2}
+
+
+def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
+    made = [lambda: SaysBoth(script())] * 2
+    env = forked([lambda: sb3compat.to_gymnasium(dummy(made))], 1)
+    env.reset()
+    infos = env.step([env.action_space.sample()] * 2)[3]
+    assert all((info["a"], info["_a"]) == (1, 2) for info in infos)
+    env.close()

@@ -47,12 +47,49 @@ def test_steps_are_measured_from_the_first_call_on(
     assert first.steps == 0  # no view
 
 
-def test_restarts_are_counted() -> None:
+def kill_last() -> None:
+    """Kill the last worker, and wait until it has ended."""
+    pid = children()[-1]
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_restarts_are_counted_and_the_new_worker_is_measured() -> None:
     env = opened(counting(2), 2, make=forked, on_worker_lost="restart")
     assert env.worker_times().restarts == 0
-    os.kill(children()[-1], signal.SIGKILL)
+    kill_last()
+    assert env.worker_times().restarts == 0  # it is replaced by the next step
     env.step(np.zeros(2, int))
-    assert env.worker_times().restarts == 1
+    before = env.worker_times()
+    env.step(np.zeros(2, int))
+    after = env.worker_times()
+    assert after.restarts == 1
+    assert (after.stepped > before.stepped).all()
+
+
+def test_time_of_a_lost_worker_is_not_recorded() -> None:
+    sb3: Any = pytest.importorskip("stable_baselines3")
+    env = opened([lambda: gym.make("CartPole-v1")] * 2, 2, make=forked, on_worker_lost="restart")
+    model, stats = sb3.PPO("MlpPolicy", env), sb3compat.WorkerStats(seconds=1e-9)
+    model.set_logger(sb3.common.logger.Logger(None, []))
+    stats.init_callback(model)
+    stats.on_training_start({}, {})
+
+    def recorded() -> set[str]:
+        model.logger.dump()  # forgets what was recorded
+        stats.on_rollout_end()
+        return {*model.logger.name_to_value}
+
+    env.reset()
+    env.step([0, 0])
+    assert len(recorded()) == 5
+    env.step([0, 0])
+    kill_last()
+    assert recorded() == {"workers/restarts"}  # it has not answered
+    env.step([0, 0])
+    assert recorded() == {"workers/restarts"}  # it has been replaced
+    env.step([0, 0])
+    assert len(recorded()) == 5
 
 
 def test_training_records_where_its_time_goes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,3 +174,15 @@ def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
     assert env.get_attr("row", indices=[4]) == [4]
     assert env.step(ACTIONS)[2][:3].all()
     assert env.get_attr("row") == list(range(N))
+
+
+@pytest.mark.usefixtures("nobody_is_left")
+def test_options_are_set_although_a_worker_is_lost() -> None:
+    def several() -> Any:
+        return SyncVectorEnv([lambda: Known(0)] * 2)
+
+    env = opened([several] * 2, 2, on_worker_lost="restart")
+    processes_of(env)[0].kill()
+    env.set_options({"x": 3})  # checks them where rows share options
+    env.reset()
+    env.step(ACTIONS[:4])

@@ -17,6 +17,7 @@ import sb3compat
 from sb3compat._rows.commands import WrapperClass, run_command
 from tests import envs
 from tests.envs import ScriptedEnv, scaling, script
+from tests.parallel.teams import forked
 from tests.profiles import nightly
 
 
@@ -121,3 +122,40 @@ def test_wrapper_is_found_by_its_class_where_its_name_does_not_tell(
     assert [env.env_is_wrapped(cls) for cls in classes] == expected
     truth.close()
     env.close()
+
+
+class OldGym(ScriptedEnv):
+    """Its step and reset return what those of gym before 0.26 do."""
+
+    def step(self, action: Any) -> Any:
+        return super().step(action)[:4]
+
+
+class OlderGym(OldGym):
+    def reset(self, **kwargs: Any) -> Any:
+        return super().reset(**kwargs)[:1]
+
+
+@pytest.mark.parametrize(
+    ("cls", "wanted"), [(OldGym, "five values from step.*got 4 "), (OlderGym, "two values.*got 1 ")]
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
+        lambda fns: forked(fns, 1),
+        lambda fns: sb3compat.to_gymnasium(forked(fns, 1), autoreset_mode="NextStep"),
+    ],
+)
+def test_another_number_of_values_is_an_error_that_names_them(
+    make: Callable[..., Any], cls: type[ScriptedEnv], wanted: str
+) -> None:
+    env = make([lambda: cls(script())])
+    with pytest.raises(ValueError, match=f"Expected a sub-environment to return {wanted}"):
+        step_once(env)
+    env.close()
+
+
+def step_once(env: Any) -> None:
+    env.reset()
+    env.step([0])

@@ -30,7 +30,7 @@ REFUSED = {
     "a single environment": (
         lambda: ONE_ENV,
         sb3compat.UnsupportedEnvError,
-        ["gymnasium.vector.VectorEnv", "ScriptedEnv", "DummyVecEnv([lambda: env])", "make_vec"],
+        ["gymnasium.vector.VectorEnv", "ScriptedEnv", "SyncVectorEnv([make_env] * n)", "make_vec"],
     ),
     "a function": (
         lambda: lambda: SyncVectorEnv(fns()),

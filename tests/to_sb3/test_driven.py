@@ -82,6 +82,6 @@ def test_cancelled_step_is_executed_by_workers_as_in_sb3() -> None:
 @pytest.mark.parametrize("seed", [[1, 2], 1.5, "3", np.arange(2)])
 def test_seed_for_each_row_is_refused_and_says_what_is_meant(seed: Any) -> None:
     env = sb3compat.to_sb3(made("sync", fns()))
-    with pytest.raises(TypeError, match="seed of the first sub-environment"):
+    with pytest.raises(TypeError, match="seed of the first row"):
         env.seed(seed)
     assert env.seed(np.int8(127)) == [127, 128]

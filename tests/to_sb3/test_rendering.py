@@ -16,11 +16,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector
 
 import sb3compat
-from tests.envs import GYMNASIUM, ScriptedEnv, script
+from tests.envs import GYMNASIUM, ScriptedEnv, fns, script
 from tests.lockstep import same
+from tests.native import NativeEnv
 from tests.profiles import some
 from tests.to_sb3.driving import MODES, NEXT_STEP, SAME_STEP, SOURCES, made, step
 from tests.to_sb3.vector_wrappers import AnyEnv, rows
+from tests.vec_wrappers import HandsOn
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
 
@@ -190,3 +192,53 @@ def test_rendering_natively_does_not_add_to_the_video(tmp_path: Path) -> None:
     assert len(ours.get_images()) == 2
     assert len(source.recorded_frames) == 2
     ours.close()
+
+
+IMAGE = np.zeros((4, 4, 3), np.uint8)
+
+
+class Shows(NativeEnv):
+    """Renders what it is told to."""
+
+    shown: Any = None
+
+    def __init__(self) -> None:
+        super().__init__(fns(2), SAME_STEP)
+        self.render_mode = "rgb_array"
+
+    def render(self) -> Any:
+        return self.shown
+
+
+class ShowsToo(HandsOn):
+    def get_images(self) -> Any:
+        return Shows.shown
+
+
+@pytest.mark.parametrize("shown", [None, IMAGE[:2], IMAGE, (IMAGE,), (IMAGE,) * 3, "two"])
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda: sb3compat.to_sb3(Shows()).get_images(),
+        lambda: to_images([Shows, *fns(1)]),
+        lambda: to_images([lambda: ShowsToo(DummyVecEnv(fns(2))), *fns(1)]),
+        lambda: sb3compat.to_gymnasium(ShowsToo(DummyVecEnv(fns(2)))).render(),
+    ],
+)
+def test_another_number_of_frames_than_rows_is_refused(
+    show: Callable[[], Any], shown: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Shows, "shown", shown)
+    with pytest.raises(sb3compat.ConversionError, match="to return 2 frames, one for each row"):
+        show()
+    monkeypatch.setattr(Shows, "shown", [IMAGE] * 2)
+    assert len(show()) in (2, 3)
+
+
+def to_images(env_fns: list[Any]) -> Any:
+    env = sb3compat.ParallelVecEnv(env_fns, workers=1, start_method="fork")
+    try:
+        env.reset()
+        return env.get_images()
+    finally:
+        env.close()

@@ -290,7 +290,7 @@ def test_environments_that_the_function_made_are_closed() -> None:
 
 
 def test_pictures_hold_the_values_and_load_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sb3compat.trace(make_sync("NextStep"), episodes=1, rows=1)
+    found = sb3compat.trace(make_sync("NextStep"), episodes=1, rows=np.int64(1))
     ending: Ending = found.layouts[0].endings[0]
     final = next(call for call in ending.calls if call.ended).value("obs")
     assert final is not None

@@ -31,6 +31,9 @@ class Hangs(gym.Wrapper):
 
 def hangs():
     return Hangs(make_env())
+
+def many():
+    return gym.make_vec("CartPole-v1", 2, vectorization_mode="sync")
 """
 
 
@@ -79,6 +82,15 @@ def test_functions_are_timed_too(
     said = capsys.readouterr().err
     assert said.startswith("Traceback (most recent call last):")
     assert said.endswith("\nsb3compat: broken_envs.py:make_env cannot be made, see above.\n")
+
+
+def test_function_that_makes_several_rows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "many_envs.py").write_text(ENVS)
+    monkeypatch.chdir(tmp_path)
+    assert main(["tune", "many_envs.py:many", "--num-envs", "1"]) == 2
+    assert "to make a single environment, got a SyncVectorEnv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
