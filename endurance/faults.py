@@ -82,7 +82,7 @@ class Faults:
         policy = self.policies[0]
         more: dict[str, Any] = {"start_method": "fork", "timeout": 0.5}
         if self.backend == "ray":
-            more = {"backend": "ray", "timeout": 3.0, "actor_options": {"num_cpus": 0.5}}
+            more = {"backend": "ray", "timeout": 10.0, "actor_options": {"num_cpus": 0.5}}
         shape = [("single", 2), (str(self.rng.choice(["sync", "single", "dummy"])), 2)]
         self.age = 0
         return Pair(self.folder, shape, workers=2, on_worker_lost=policy, **more)

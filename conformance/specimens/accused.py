@@ -272,6 +272,16 @@ class KeepsTheLastPaths(Walkers):
         return super().end(i, last, info)
 
 
+@accused("vec_env", "get_images_n_frames")
+class OpensAWindowByDefault(Points):
+    """As VecEnvs did when `render` had the default "human"; there is no display."""
+
+    def render(self, mode: str | None = "human") -> Any:
+        if mode == "human":
+            raise OSError("no display")
+        return super().render(mode)
+
+
 # VectorEnv
 
 

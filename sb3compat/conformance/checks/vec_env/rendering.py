@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -41,9 +42,15 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
         yield _is_image(frames[i], i)
     yield from frames_apart(frames)
     if offers(env.live, "render"):
-        yield _is_image(env.render().whole)
+        yield _is_image(env.render(**_for_a_picture(env)).whole)
     if scene.subject.capabilities["sub_envs"]:
         yield from _of_their_own_rows(env)
+
+
+def _for_a_picture(env: Recorded) -> dict[str, str]:
+    """The arguments of `render`, whose own default may open a window."""
+    takes_mode = "mode" in inspect.signature(env.live.render).parameters
+    return {"mode": "rgb_array"} if takes_mode else {}
 
 
 def _is_image(frame: Value, i: int | None = None) -> Demand:
@@ -122,7 +129,8 @@ def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
     reading, args = scene.choose(ways)
     twins = Twins(scene, scene.ending() if scene.subject.endings else None)
     twins.reset()
-    scene.caught(getattr(twins.env, reading), *args)
+    kwargs = _for_a_picture(twins.env) if reading == "render" else {}
+    scene.caught(getattr(twins.env, reading), *args, **kwargs)
     for one, other in twins.steps():
         yield from twins.same(one, other, "as in an instance that nobody has looked at")
-        scene.caught(getattr(twins.env, reading), *args)
+        scene.caught(getattr(twins.env, reading), *args, **kwargs)
