@@ -182,6 +182,12 @@ class StatisticsWithoutTheLastStep(_Counting):
 
 
 @vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsFromTheLastStepBefore(_Counting):
+    def clear(self, i: int) -> None:
+        self.lengths[i] = 1
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnly(_Counting):
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)
@@ -286,6 +292,13 @@ class StatisticsOverAllEpisodes(RowsCounted):
 class StatisticsOverAllResets(RowsCounted):
     def clear(self, rows: Any, masked: bool) -> None:
         RowsEnv.clear(self, rows, masked)
+
+
+@vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep",))
+class StatisticsWithTheResetStep(RowsCounted):
+    def reset_step(self, i: int, action: Any) -> None:
+        super().reset_step(i, action)
+        self.counts[i] += 1
 
 
 @vector_env_mutant("episode_statistics_of_the_episode")
