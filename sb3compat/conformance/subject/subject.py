@@ -47,6 +47,7 @@ class Subject:
         singles: Otherwise the attribute of the environment that has them; empty if unknown.
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
+        truncates: Whether the flags call one of the ends seen a truncation.
         traits: How much its observations vary between resets and steps.
         make_seconds: The time to make one, up to and with its first step; like the other times
             rounded up to a power of two.
@@ -73,6 +74,7 @@ class Subject:
     singles: str = ""
     actions: tuple[Any, ...] = ()
     endings: tuple[Ending, ...] = ()
+    truncates: bool = False
     traits: Traits = field(default_factory=Traits)
     make_seconds: float = 0.0
     reset_seconds: float = 0.0

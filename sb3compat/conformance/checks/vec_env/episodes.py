@@ -228,7 +228,7 @@ def truncated_flag_present(record: Record) -> Iterator[Demand]:
 
 
 def _note_missing_truncation(given: Record | Scene) -> None:
-    if not any(ending.truncated for ending in given.subject.endings):
+    if not given.subject.truncates:
         given.partly(NO_TRUNCATION)
 
 
