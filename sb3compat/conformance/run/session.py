@@ -305,10 +305,19 @@ def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:
         for name in subject.missing(check.needs)[:1]:
             names.setdefault(name, []).append(check.id)
     return [
-        f"Not checked: {', '.join(ids)}. Such checks need {_needed(name)}."
+        f"Not checked: {', '.join(ids)}. Such checks need {_needed(name)}.{_way_out(subject, name)}"
         for name, ids in names.items()
         if name in PROBED
     ]
+
+
+def _way_out(subject: Subject, capability: str) -> str:
+    """What to pass where the environment may have what was not found; or nothing."""
+    if capability != "options":
+        return ""
+    keys = ", ".join(f'"{name}": ...' for name in subject.asked) or "..."
+    what = "what its reset looks for" if subject.asked else "options that it understands"
+    return f" Pass {what}: --reset-options '{{{keys}}}', in Python options={{{keys}}}."
 
 
 def _needed(capability: str) -> str:

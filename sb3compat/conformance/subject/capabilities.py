@@ -6,6 +6,7 @@ import operator
 import pickle
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import Any
@@ -214,6 +215,46 @@ def _tells_options(env: Any, family: Family) -> bool:
         return all("probe" in info for info in env.unwrapped.reset_infos)
     except Exception:
         return False
+
+
+class _Asked(dict[str, Any]):
+    """No options, which are true all the same, and note what is looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __deepcopy__(self, memo: Any) -> _Asked:
+        return self  # a VecEnv copies its options
+
+    def __contains__(self, name: object) -> bool:
+        self.names.append(str(name))
+        return False
+
+    def __missing__(self, name: str) -> Any:
+        self.names.append(name)
+        raise KeyError(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.append(name)
+        return default
+
+    pop = get  # type: ignore[assignment]
+
+
+def asked_options(env: Any, family: Family) -> tuple[str, ...]:
+    """The names of the options that a reset looks for, as far as it shows."""
+    options = _Asked()
+    with suppress(Exception):  # a check reports it
+        if family == "vec_env":
+            env.set_options(options)
+            env.reset()
+        else:
+            env.reset(options=options)
+    return tuple(dict.fromkeys(name for name in options.names if name != "reset_mask"))
 
 
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says

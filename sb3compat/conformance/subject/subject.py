@@ -43,6 +43,7 @@ class Subject:
         mode: The value of its autoreset mode, for a `VectorEnv`.
         capabilities: Its capabilities, see `CAPABILITIES`.
         options: Options that its `reset` understands.
+        asked: The names of options that its `reset` looks for, if none were given.
         reference: The factories of its single environments that the user gave, or None.
         singles: Otherwise the attribute of the environment that has them; empty if unknown.
         actions: Single actions to choose from, awkward ones among them.
@@ -70,6 +71,7 @@ class Subject:
     mode: str | None
     capabilities: Mapping[str, bool]
     options: Mapping[str, Any] | None = None
+    asked: tuple[str, ...] = ()
     reference: Reference | None = None
     singles: str = ""
     actions: tuple[Any, ...] = ()

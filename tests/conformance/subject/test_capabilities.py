@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat import to_sb3
 from sb3compat.conformance.subject.examine import examine
+from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
 
 
@@ -121,3 +123,28 @@ def test_methods_that_return_anything_are_no_ability(value: Any, rows: int) -> N
 
     found = capabilities(Stubs)
     assert not any(found[name] for name in ("row_seeds", "alike_rows", "options"))
+
+
+class Shifts(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.shift = (options or {}).get("shift", 0)
+        return super().reset(seed=seed)
+
+
+class Levels(TinyVecEnv):
+    def set_options(self, options: Any = None) -> None:
+        self.options = deepcopy(options or {})
+
+    def reset(self) -> Any:
+        options = getattr(self, "options", {})
+        self.level = options["level"] if "level" in options else options.get("start", 0)
+        return super().reset()
+
+
+def test_options_that_a_reset_looks_for_are_known_by_name() -> None:
+    assert examine(lambda: Shifts(Form(sub_envs=False)), seconds=None).asked == ("shift",)
+    assert examine(Levels, seconds=None).asked == ("level", "start")
+    assert examine(TinyVecEnv, seconds=None).asked == ()
+    report = here(Levels, only=("options_reach_env", "num_envs_positive"))
+    (note,) = (note for note in report.notes if "options" in note)
+    assert """--reset-options '{"level": ..., "start": ...}', in Python options={""" in note
