@@ -113,6 +113,43 @@ class TruncatedEpisodesEndWithTheNextFirst(Points):
         return first
 
 
+class Speeds(Points):
+    """Its speed is observed, too; it is 0 after each reset."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config or Config(continuous=True, lengths=(3, 4, 5)))
+        self.observation_space = spaces.Box(-50, 50, (4,), np.float32)
+        self.speed: Any = np.float32(0)
+
+    def start(self, i: int) -> Any:
+        return np.append(super().start(i), np.float32(0))
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.speed = np.float32(np.mean(action))
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else np.append(obs, self.speed)), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return np.append(super().end(i, np.append(last, self.speed), info), np.float32(0))
+
+
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(continuous=True))
+class StepsOnAfterSomeEnds(Speeds):
+    """As a wrapper that repeats actions, and does not look at what ends before the last time."""
+
+    ends = 0
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.ends += 1
+        if self.ends % 3 == 0:
+            return first
+        row = self.envs[i].unwrapped
+        obs = row.step(np.full(2, self.speed / 2))[0]
+        row.time = 0  # the limit is another matter
+        return np.append(obs, self.speed / 2)
+
+
 @vec_env_mutant("seed_used_once", referenced=False, config=_GRID)
 class SeedForGoodAmongFewStarts(_Grid):
     def first(self, i: int) -> Any:

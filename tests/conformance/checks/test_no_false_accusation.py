@@ -12,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 from conformance.specimens import accused
+from conformance.specimens.broken.several_episodes import Speeds
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowsEnv
@@ -249,3 +250,23 @@ def test_what_others_draw_after_a_reset_makes_no_difference_to_own_generators() 
     name = "same_seed_same_trajectory"
     results = judge(examine(SeedsFromTheGlobalState, seconds=2), seconds=0.1, only=[name])
     assert results[name].status == "passed"
+
+
+class CarriesMoney(Speeds):
+    """The last number goes on over an end, as money does until a bankruptcy."""
+
+    ends = 0
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.ends += 1
+        if self.ends % 3:
+            first[-1] = self.speed
+        return first
+
+
+def test_what_goes_on_over_some_ends_is_no_forgotten_reset() -> None:
+    pytest.importorskip("stable_baselines3")
+    name = "autoreset_like_reset"
+    results = judge(examine(CarriesMoney, seconds=2), seconds=0.3, only=[name])
+    assert results[name].status == "passed", results[name]

@@ -30,8 +30,8 @@ STEPS, _CUTS = 20, 8
 # So many different ones show that something varies.
 _VARIED = 3
 
-equal, distinct, kept, pieces, pushed, rescaled = map(
-    PRELUDE.__getitem__, ("equal", "distinct", "kept", "pieces", "pushed", "rescaled")
+equal, distinct, kept, pieces, pushed, rescaled, strays = map(
+    PRELUDE.__getitem__, ("equal", "distinct", "kept", "pieces", "pushed", "rescaled", "strays")
 )
 
 
@@ -59,6 +59,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
         judged = True
         known += starts
         yield from _begins_as_known(starts, firsts, i)
+        yield from _never_strays(starts, _followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
@@ -113,6 +114,25 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
     should = f"as after each of {len(starts)} resets"
     values = Several(starts), Several(firsts), firsts[-1]
     yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
+
+
+def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]:
+    """No part of the first observations after ends leaves what all resets share."""
+    lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
+    if not pairs or not strays(*map(values, (starts, firsts, lasts))):
+        return
+    away = [first for first in firsts if not kept(values(starts), [first.value])]
+    yield expect(
+        "not strays({0}, {1}, {2})",
+        Several(starts),
+        Several(firsts),
+        Several(lasts),
+        away[-1],
+        what="{3}",
+        should=f"as after each of {len(starts)} resets: {len(away)} of {len(firsts)} others are not",
+        row=i,
+        like=starts[0],
+    )
 
 
 def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
