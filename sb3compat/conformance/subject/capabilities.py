@@ -268,11 +268,24 @@ _NORMALIZERS = {
 
 def _normalizes(env: Any) -> bool:
     return any(
-        getattr(layer, _NORMALIZERS[cls.__name__], True)
+        getattr(layer, _NORMALIZERS[known[0]], True) if known else _has_running_statistics(layer)
         for layer in layers_of(env)
-        for cls in type(layer).__mro__
-        if cls.__name__ in _NORMALIZERS
+        for known in [[c.__name__ for c in type(layer).__mro__ if c.__name__ in _NORMALIZERS]]
     )
+
+
+def _has_running_statistics(layer: Any) -> bool:
+    """Whether it has an object with a mean, a variance and a count, as normalizers of others do."""
+    held = getattr(layer, "__dict__", {}).values()
+    # Of arrays and tables these are methods.
+    return any(
+        all(isinstance(vars(each).get(name), _NUMBERS) for name in ("mean", "var", "count"))
+        for each in held
+        if hasattr(each, "__dict__")
+    )
+
+
+_NUMBERS = (int, float, np.number, np.ndarray)
 
 
 def _found_vec_env(env: Any) -> dict[str, bool]:

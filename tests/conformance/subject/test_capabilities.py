@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
@@ -84,6 +86,22 @@ def test_rows_under_running_statistics_are_not_separate() -> None:
 
     found = capabilities(make)
     assert (found["separate_rows"], found["repeatable"]) == (False, False)
+
+
+class Scales(gym.vector.VectorWrapper):
+    """A normalizer of one's own, or something else with such names."""
+
+    def __init__(self, kept: Any) -> None:
+        super().__init__(RowsEnv(Form()))
+        self.kept = kept
+
+
+def test_running_statistics_are_known_by_what_they_hold() -> None:
+    statistics = SimpleNamespace(mean=np.zeros(2), var=1.0, count=1e-4)
+    methods = SimpleNamespace(mean=lambda: 0, var=lambda: 1, count=lambda: 2)
+    for kept, lasts in ((statistics, True), (methods, False), (np.zeros(2), False)):
+        found = capabilities(partial(Scales, kept))
+        assert {found["separate_rows"], found["repeatable"]} == {not lasts}
 
 
 @pytest.mark.parametrize("mode", MODES)
