@@ -85,6 +85,46 @@ class _Grid(Points):
 _GRID = Config(lengths=(4, 5, 6), ends=("truncated",))
 
 
+class Pictures(_Grid):
+    """Pictures of a dot that its actions move, channels first."""
+
+    def __init__(self, config: Config = _GRID) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Box(0, 255, (3, 4, 8), np.uint8)
+
+    def first(self, i: int) -> Any:
+        super().first(i)
+        return self.shown(self.picture(i))
+
+    def picture(self, i: int) -> Any:
+        found = np.full((4, 8, 3), (0, 60, 30), np.uint8)
+        found[0, self.places[i] % 8, 0] = 255
+        return found
+
+    def shown(self, picture: Any) -> Any:
+        return picture.transpose(2, 0, 1)
+
+    def last(self, picture: Any) -> Any:
+        return self.shown(picture)
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.places[i] += 1 + int(action)
+        obs, reward, done, info = Points.step_row(self, i, action)
+        return (obs if done else self.shown(self.picture(i))), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        picture = self.picture(i)
+        first = super().end(i, last, info)
+        info["terminal_observation"] = self.last(picture)
+        return first
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
+class TerminalPictureReshaped(Pictures):
+    def last(self, picture: Any) -> Any:
+        return picture.reshape(3, 4, 8)
+
+
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
 class TerminalPlaceIsTheNextFirst(_Grid):
     pass

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 from conformance.specimens import accused
-from conformance.specimens.broken.several_episodes import Speeds
+from conformance.specimens.broken.several_episodes import Pictures, Speeds
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowsEnv
@@ -270,3 +270,26 @@ def test_what_goes_on_over_some_ends_is_no_forgotten_reset() -> None:
     name = "autoreset_like_reset"
     results = judge(examine(CarriesMoney, seconds=2), seconds=0.3, only=[name])
     assert results[name].status == "passed", results[name]
+
+
+class TellsThatTheTimeIsUp(Pictures):
+    """In the last picture: by a dot in a corner, or by a dot that is home, in another row."""
+
+    def __init__(self, home: bool) -> None:
+        super().__init__()
+        self.home = home
+
+    def last(self, picture: Any) -> Any:
+        picture[3, 7, 0] = 255
+        if self.home:
+            picture[0, :, 0] = 0
+        return self.shown(picture)
+
+
+@pytest.mark.parametrize("home", [True, False])
+def test_an_end_may_show_in_the_last_observation(home: bool) -> None:
+    pytest.importorskip("stable_baselines3")
+    results = judge(
+        examine(partial(TellsThatTheTimeIsUp, home), seconds=2), seconds=0.3, only=[LIKE_OTHERS]
+    )
+    assert results[LIKE_OTHERS].status == "passed", results[LIKE_OTHERS]
