@@ -326,7 +326,7 @@ def _by_design(checks: Iterable[Check], results: Mapping[str, Result]) -> list[s
     if not lacking:
         return []
     flags = " ".join(f"--no-capability {name}" for name in lacking)
-    return [f"If rows share statistics or a world by design, or these outlast a reset, pass {flags}."]
+    return [f"If rows share statistics or a world by design, or these outlast resets: {flags}."]
 
 
 def _way_out(subject: Subject, capability: str) -> str:

@@ -242,7 +242,7 @@ class _Asked(dict[str, Any]):
         self.names.append(name)
         return default
 
-    pop = get  # type: ignore[assignment]
+    pop = get
 
 
 def asked_options(env: Any, family: Family) -> tuple[str, ...]:

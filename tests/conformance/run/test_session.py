@@ -70,7 +70,7 @@ def test_a_note_says_what_to_pass_if_a_failure_is_by_design() -> None:
     name = "reset_starts_fresh_episodes"
     report = here(Outlasts, only=(name,))
     assert report[name].status == "failed"
-    assert report.notes[-1].endswith(" outlast a reset, pass --no-capability repeatable.")
+    assert report.notes[-1].endswith(" outlast resets: --no-capability repeatable.")
 
 
 def test_the_failure_before_the_chosen_checks_is_shown_and_counts() -> None:

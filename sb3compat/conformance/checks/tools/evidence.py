@@ -129,7 +129,7 @@ def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]
         Several(lasts),
         away[-1],
         what="{3}",
-        should=f"as after each of {len(starts)} resets: {len(away)} of {len(firsts)} others are not",
+        should=f"as after each of {len(starts)} resets, not otherwise at {len(away)} ends",
         row=i,
         like=starts[0],
     )
