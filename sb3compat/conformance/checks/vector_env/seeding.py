@@ -54,7 +54,12 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     yield from alike(record, twin, "as in another environment with the same seed and actions")
 
 
-@warning(group="seeding", source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC)
+@warning(
+    group="seeding",
+    source=GYM_RESET,
+    needs=("seeding",),
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
+)
 def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
     """After a seed, resets without one are repeatable, too.
 
