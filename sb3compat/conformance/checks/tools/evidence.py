@@ -382,9 +382,9 @@ def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
         lasts = [last.value for last, _ in known]
         if (
             len(known) >= _CUTS
-            and distinct(lasts) >= FEWEST
             and seen.isdisjoint(map(_bytes, lasts))
             and all(_reordered(last.value, expected.value) for last, expected in known)
+            and distinct(lasts) >= FEWEST
         ):
             last, expected = known[-1]
             should = "as after the same observation and action in other steps, in the same order"
