@@ -36,6 +36,7 @@ SB3_SOURCE = (
     "stable_baselines3/common/vec_env/base_vec_env.py"
 )
 GYM_VECTOR = "https://gymnasium.farama.org/api/vector/"
+GYM_RESET = "https://gymnasium.farama.org/api/env/#gymnasium.Env.reset"
 GYM_AUTORESET = "https://farama.org/Vector-Autoreset-Mode"
 
 MODES = ("NextStep", "SameStep", "Disabled")

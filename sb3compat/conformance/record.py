@@ -18,6 +18,8 @@ from sb3compat.conformance.values import Value
 
 # The call that writes into the results of the call before it; no method of an environment.
 OVERWRITE = "overwrite"
+# The call that moves the global random generators, as other code in the process does.
+DRAW_ELSEWHERE = "draw_elsewhere"
 
 # The attributes of the environment that checks ask for; read once, after it was made.
 _ATTRIBUTES = (
@@ -326,7 +328,8 @@ class Record:
         return (
             self.error is None
             and {call.op.method for call in self.calls if call.op.kind == "method"} <= _HARMLESS
-            and not any(call.op.kind == "function" for call in self.calls)
+            and {call.op.method for call in self.calls if call.op.kind == "function"}
+            <= {DRAW_ELSEWHERE}
             and methods.count("step_async") == methods.count("step_wait")
             and not (seeds and "reset" not in methods[seeds[-1] :])
         )

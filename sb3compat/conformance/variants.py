@@ -16,7 +16,7 @@ import numpy as np
 
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.programs import opening
-from sb3compat.conformance.record import OVERWRITE, Call, Drawn, Op, Record
+from sb3compat.conformance.record import DRAW_ELSEWHERE, OVERWRITE, Call, Drawn, Op, Record
 
 # How far a seed that must not matter is from the one before it.
 _OTHER = 7
@@ -25,8 +25,11 @@ _TURNS = 4
 
 
 def again(record: Record, twin: Record) -> Iterator[Op]:
-    """The same calls."""
-    yield from record.made_ops
+    """The same calls, while other code draws from the global generators."""
+    for op in record.made_ops:
+        yield op
+        if op.method == "reset":
+            yield Op(DRAW_ELSEWHERE, kind="function")
 
 
 def in_two_halves(record: Record, twin: Record) -> Iterator[Op]:

@@ -85,6 +85,46 @@ class _Grid(Points):
 _GRID = Config(lengths=(4, 5, 6), ends=("truncated",))
 
 
+class Pictures(_Grid):
+    """Pictures of a dot that its actions move, channels first."""
+
+    def __init__(self, config: Config = _GRID) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Box(0, 255, (3, 4, 8), np.uint8)
+
+    def first(self, i: int) -> Any:
+        super().first(i)
+        return self.shown(self.picture(i))
+
+    def picture(self, i: int) -> Any:
+        found = np.full((4, 8, 3), (0, 60, 30), np.uint8)
+        found[0, self.places[i] % 8, 0] = 255
+        return found
+
+    def shown(self, picture: Any) -> Any:
+        return picture.transpose(2, 0, 1)
+
+    def last(self, picture: Any) -> Any:
+        return self.shown(picture)
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.places[i] += 1 + int(action)
+        obs, reward, done, info = Points.step_row(self, i, action)
+        return (obs if done else self.shown(self.picture(i))), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        picture = self.picture(i)
+        first = super().end(i, last, info)
+        info["terminal_observation"] = self.last(picture)
+        return first
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
+class TerminalPictureReshaped(Pictures):
+    def last(self, picture: Any) -> Any:
+        return picture.reshape(3, 4, 8)
+
+
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
 class TerminalPlaceIsTheNextFirst(_Grid):
     pass
@@ -111,6 +151,43 @@ class TruncatedEpisodesEndWithTheNextFirst(Points):
         if info["TimeLimit.truncated"]:
             info["terminal_observation"] = first.copy()
         return first
+
+
+class Speeds(Points):
+    """Its speed is observed, too; it is 0 after each reset."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config or Config(continuous=True, lengths=(3, 4, 5)))
+        self.observation_space = spaces.Box(-50, 50, (4,), np.float32)
+        self.speed: Any = np.float32(0)
+
+    def start(self, i: int) -> Any:
+        return np.append(super().start(i), np.float32(0))
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.speed = np.float32(np.mean(action))
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else np.append(obs, self.speed)), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return np.append(super().end(i, np.append(last, self.speed), info), np.float32(0))
+
+
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(continuous=True))
+class StepsOnAfterSomeEnds(Speeds):
+    """As a wrapper that repeats actions, and does not look at what ends before the last time."""
+
+    ends = 0
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.ends += 1
+        if self.ends % 3 == 0:
+            return first
+        row = self.envs[i].unwrapped
+        obs = row.step(np.full(2, self.speed / 2))[0]
+        row.time = 0  # the limit is another matter
+        return np.append(obs, self.speed / 2)
 
 
 @vec_env_mutant("seed_used_once", referenced=False, config=_GRID)
@@ -179,6 +256,12 @@ class StatisticsWithoutTheLastStep(_Counting):
         told = {"r": float(self.returns[i]), "l": int(self.lengths[i]), "t": 0.1}
         obs, reward, done, info = super().step_row(i, action)
         return obs, reward, done, {**info, "episode": told} if done else info
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsFromTheLastStepBefore(_Counting):
+    def clear(self, i: int) -> None:
+        self.lengths[i] = 1
 
 
 @vec_env_mutant("episode_statistics_of_the_episode")
@@ -286,6 +369,13 @@ class StatisticsOverAllEpisodes(RowsCounted):
 class StatisticsOverAllResets(RowsCounted):
     def clear(self, rows: Any, masked: bool) -> None:
         RowsEnv.clear(self, rows, masked)
+
+
+@vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep",))
+class StatisticsWithTheResetStep(RowsCounted):
+    def reset_step(self, i: int, action: Any) -> None:
+        super().reset_step(i, action)
+        self.counts[i] += 1
 
 
 @vector_env_mutant("episode_statistics_of_the_episode")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from copy import deepcopy
 from typing import Any
 
@@ -34,6 +35,24 @@ class DrawsFromTheGlobalState(Points):
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)
         return obs, reward + np.random.normal(), done, info
+
+
+@mutant("same_seed_same_trajectory")
+class SeedsTheGlobalState(DrawsFromTheGlobalState):
+    """Two instances in turn do the same, unless something else draws in between."""
+
+    def reset(self) -> Any:
+        if self._seeds[0] is not None:
+            np.random.seed(self._seeds[0] % 2**32)
+        return super().reset()
+
+
+@mutant("unseeded_resets_repeatable")
+class NewGeneratorsWithoutASeed(Points):
+    def start(self, i: int) -> Any:
+        if self._seeds[i] is None:
+            self._seeds[i] = secrets.randbits(31)
+        return super().start(i)
 
 
 @mutant("seed_applies_at_next_reset_only")

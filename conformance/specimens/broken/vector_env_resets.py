@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,24 @@ class DrawsFromTheGlobalGenerator(RowsEnv):
 
 
 @mutant("same_seed_same_trajectory")
+class SeedsTheGlobalGenerator(DrawsFromTheGlobalGenerator):
+    def seeds(self, seed: Any) -> list[Any]:
+        found = super().seeds(seed)
+        if found[0] is not None:
+            np.random.seed(found[0] % 2**32)
+        return found
+
+
+@mutant("same_seed_same_trajectory")
 class IgnoresSeeds(RowsEnv):
     def seeds(self, seed: Any) -> list[Any]:
         return [None] * self.num_envs
+
+
+@mutant("unseeded_resets_repeatable", modes=("NextStep", "SameStep"))
+class NewGeneratorsWithoutASeed(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return super().seeds(secrets.randbits(31) if seed is None else seed)
 
 
 @mutant("seed_used_once")

@@ -41,6 +41,31 @@ def kept(starts, firsts):
     return True
 
 
+def strays(starts, firsts, lasts):
+    """Whether these first observations leave what all starts share, too often to be chance.
+
+    They do so in ever new ways: counts of lives may differ by design. So may what goes on from the
+    last observations.
+    """
+    from math import comb
+
+    def floats(obs):
+        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
+
+    starts, firsts, lasts = ([floats(obs) for obs in some] for some in (starts, firsts, lasts))
+    if len({len(obs) for obs in starts + firsts + lasts}) > 1:  # as those of sequences
+        return False
+    starts, firsts, lasts = map(np.array, (starts, firsts, lasts))
+    away = (starts == starts[0]).all(axis=0) & (firsts != starts[0])
+    away &= (firsts != lasts) & (firsts % 1 != 0)
+    for column, count in enumerate(away.sum(axis=0).tolist()):
+        chance = comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
+        different = len(set(firsts[away[:, column], column].tolist()))
+        if different > count / 2 and chance * len(starts[0]) < 1e-6:
+            return True
+    return False
+
+
 def rescaled(before, after, next_to_last, last):
     """Whether all floats that steps move are on another scale after these last steps.
 

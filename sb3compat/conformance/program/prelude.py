@@ -169,6 +169,14 @@ def overwrite(value):
         value[...] = None if value.dtype == object else 1
 
 
+def draw_elsewhere():
+    """Draw from the global generators."""
+    import random
+
+    random.random()
+    np.random.random()
+
+
 def refilled(actions, held=[]):  # noqa: B006
     """These actions, in the array that had those of the step before: a caller may keep one."""
     if not held or (held[0].dtype, held[0].shape) != (actions.dtype, actions.shape):

@@ -38,6 +38,8 @@ _LEAST_SECONDS = 1.0
 _NOT_RUN = "its script was not run once more, as no time was left"
 _HIDES = "{} fails as expected, so {} after it could not be run: {}"
 _EXERCISED = {"passed", "partly_exercised", "failed", "errored", "xfailed", "xpassed"}
+# Capabilities that an environment may lack by design, without a sign of that.
+_MAY_LACK = ("separate_rows", "repeatable")
 _IN_SPACE = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
 
 
@@ -218,7 +220,13 @@ class Session:
             results=tuple(ordered),
             strict=self.options.strict,
             versions=versions(),
-            notes=(*self.subject.notes, *self._notes, *_lacking(self.subject, self.checks), *notes),
+            notes=(
+                *self.subject.notes,
+                *self._notes,
+                *_lacking(self.subject, self.checks),
+                *_by_design(self.checks, chosen),
+                *notes,
+            ),
             seconds=self._clock.passed,
             require_exercised=self.options.require_exercised,
         )
@@ -305,10 +313,29 @@ def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:
         for name in subject.missing(check.needs)[:1]:
             names.setdefault(name, []).append(check.id)
     return [
-        f"Not checked: {', '.join(ids)}. Such checks need {_needed(name)}."
+        f"Not checked: {', '.join(ids)}. Such checks need {_needed(name)}.{_way_out(subject, name)}"
         for name, ids in names.items()
         if name in PROBED
     ]
+
+
+def _by_design(checks: Iterable[Check], results: Mapping[str, Result]) -> list[str]:
+    """A note on failures that something which lasts, or is shared, may explain."""
+    failed = [c for c in checks if c.id in results and results[c.id].status == "failed"]
+    lacking = [name for name in _MAY_LACK if any(name in check.needs for check in failed)]
+    if not lacking:
+        return []
+    flags = " ".join(f"--no-capability {name}" for name in lacking)
+    return [f"If rows share statistics or a world by design, or these outlast resets: {flags}."]
+
+
+def _way_out(subject: Subject, capability: str) -> str:
+    """What to pass where the environment may have what was not found; or nothing."""
+    if capability != "options":
+        return ""
+    keys = ", ".join(f'"{name}": ...' for name in subject.asked) or "..."
+    what = "what its reset looks for" if subject.asked else "options that it understands"
+    return f" Pass {what}: --reset-options '{{{keys}}}', in Python options={{{keys}}}."
 
 
 def _needed(capability: str) -> str:

@@ -6,6 +6,7 @@ import operator
 import pickle
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import Any
@@ -216,6 +217,46 @@ def _tells_options(env: Any, family: Family) -> bool:
         return False
 
 
+class _Asked(dict[str, Any]):
+    """No options, which are true all the same, and note what is looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __deepcopy__(self, memo: Any) -> _Asked:
+        return self  # a VecEnv copies its options
+
+    def __contains__(self, name: object) -> bool:
+        self.names.append(str(name))
+        return False
+
+    def __missing__(self, name: str) -> Any:
+        self.names.append(name)
+        raise KeyError(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.append(name)
+        return default
+
+    pop = get
+
+
+def asked_options(env: Any, family: Family) -> tuple[str, ...]:
+    """The names of the options that a reset looks for, as far as it shows."""
+    options = _Asked()
+    with suppress(Exception):  # a check reports it
+        if family == "vec_env":
+            env.set_options(options)
+            env.reset()
+        else:
+            env.reset(options=options)
+    return tuple(dict.fromkeys(name for name in options.names if name != "reset_mask"))
+
+
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says
 # whether they still learn.
 _NORMALIZERS = {
@@ -227,11 +268,24 @@ _NORMALIZERS = {
 
 def _normalizes(env: Any) -> bool:
     return any(
-        getattr(layer, _NORMALIZERS[cls.__name__], True)
+        getattr(layer, _NORMALIZERS[known[0]], True) if known else _has_running_statistics(layer)
         for layer in layers_of(env)
-        for cls in type(layer).__mro__
-        if cls.__name__ in _NORMALIZERS
+        for known in [[c.__name__ for c in type(layer).__mro__ if c.__name__ in _NORMALIZERS]]
     )
+
+
+def _has_running_statistics(layer: Any) -> bool:
+    """Whether it has an object with a mean, a variance and a count, as normalizers of others do."""
+    held = getattr(layer, "__dict__", {}).values()
+    # Of arrays and tables these are methods.
+    return any(
+        all(isinstance(vars(each).get(name), _NUMBERS) for name in ("mean", "var", "count"))
+        for each in held
+        if hasattr(each, "__dict__")
+    )
+
+
+_NUMBERS = (int, float, np.number, np.ndarray)
 
 
 def _found_vec_env(env: Any) -> dict[str, bool]:

@@ -13,7 +13,7 @@ from sb3compat.conformance.findings import FactoryError, Family, family_name, sh
 from sb3compat.conformance.program.instances import counted
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.conformance.subject.actions import candidates
-from sb3compat.conformance.subject.capabilities import assumed, capabilities
+from sb3compat.conformance.subject.capabilities import asked_options, assumed, capabilities
 from sb3compat.conformance.subject.interface import (
     check_attributes,
     check_factory,
@@ -140,4 +140,5 @@ def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject
         # Rows in other processes would arrive here as copies.
         declared = {"options": subject.options is not None, **declared}
     found = capabilities(env, subject.family, declared)
-    return replace(subject, capabilities={**subject.capabilities, **found})
+    asked = () if found["options"] or subject.workers else asked_options(env, subject.family)
+    return replace(subject, capabilities={**subject.capabilities, **found}, asked=asked)

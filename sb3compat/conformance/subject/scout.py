@@ -40,6 +40,8 @@ LONG_MAKE = 0.05
 _LONGEST_STEP = 1.0
 # The number of steps that shows whether a used instance is like a new one, if no end is near.
 _FEW_STEPS = 30
+# So many times the steps to an end are made to see other ends after it.
+_TURNS = 10
 _MOST_ENDINGS = 5
 
 _NOT_TRUNCATED = (
@@ -81,11 +83,16 @@ def scout(
             resets = search.reset_seconds
             traits = traits_of(instances, subject.num_envs, seeded, resets)
         notes = [f"Looking for the end of an episode: {error}" for error in search.errors[:1]]
-        if endings and not notes and not any(ending.truncated for ending in endings):
-            notes.append(_NOT_TRUNCATED)
+        truncates = any(ending.truncated for ending in endings)
+        if endings and not notes and not truncates:
+            tell("looking at later ends of episodes")
+            most = steps_of(rough(search.step_seconds))
+            truncates = any(truncates_later(subject, each, instances, most) for each in endings)
+            notes += [] if truncates else [_NOT_TRUNCATED]
         found = replace(
             subject,
             endings=tuple(endings),
+            truncates=truncates,
             traits=traits,
             make_seconds=rough(min(search.makes, default=subject.make_seconds)),
             reset_seconds=rough(search.reset_seconds),
@@ -97,6 +104,21 @@ def scout(
         return replace(found, shared=shared)
     finally:
         instances.close()
+
+
+def truncates_later(subject: Subject, ending: Ending, instances: Instances, most: int) -> bool:
+    """Whether an end after the first one is a truncation, in this many steps at most."""
+    family = subject.family
+    with suppress(Exception), instances.lent() as (env, _):  # a check reports it
+        act = acting(env, ending.setup, ending.actions)
+        reset(env, family, ending.seed)
+        for _ in range(min(_TURNS * ending.steps, most)):
+            result = env.step(act())
+            if _any_truncated(family, result):
+                return True
+            if subject.mode == "Disabled" and _any_ended(family, result):
+                env.reset(options={"reset_mask": PRELUDE["ended"](*result[2:4])})
+    return False
 
 
 def like_new(subject: Subject, instances: Instances) -> bool:

@@ -43,10 +43,12 @@ class Subject:
         mode: The value of its autoreset mode, for a `VectorEnv`.
         capabilities: Its capabilities, see `CAPABILITIES`.
         options: Options that its `reset` understands.
+        asked: The names of options that its `reset` looks for, if none were given.
         reference: The factories of its single environments that the user gave, or None.
         singles: Otherwise the attribute of the environment that has them; empty if unknown.
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
+        truncates: Whether the flags call one of the ends seen a truncation.
         traits: How much its observations vary between resets and steps.
         make_seconds: The time to make one, up to and with its first step; like the other times
             rounded up to a power of two.
@@ -69,10 +71,12 @@ class Subject:
     mode: str | None
     capabilities: Mapping[str, bool]
     options: Mapping[str, Any] | None = None
+    asked: tuple[str, ...] = ()
     reference: Reference | None = None
     singles: str = ""
     actions: tuple[Any, ...] = ()
     endings: tuple[Ending, ...] = ()
+    truncates: bool = False
     traits: Traits = field(default_factory=Traits)
     make_seconds: float = 0.0
     reset_seconds: float = 0.0

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 from conformance.specimens import accused
+from conformance.specimens.broken.several_episodes import Pictures, Speeds
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowsEnv
@@ -201,10 +202,10 @@ class KeepsItsMap(gym.Env[Any, Any]):
 def test_what_lasts_until_the_next_seed_is_no_seed_used_twice(library: str) -> None:
     module = pytest.importorskip(library)
     make = getattr(module, "DummyVecEnv", None) or module.SyncVectorEnv
-    name = "seed_used_once"
-    results = judge(examine(lambda: make([KeepsItsMap] * 2)), seconds=0.02, only=[name])
-    assert results[name].status == "not_exercised"
-    assert "without" in results[name].message
+    names = ["seed_used_once", "unseeded_resets_repeatable"]
+    results = judge(examine(lambda: make([KeepsItsMap] * 2)), seconds=0.02, only=names)
+    assert [result.status for result in results.values()] == ["passed", "not_exercised"]
+    assert "without" in results[names[0]].message
 
 
 class Aims(gym.Env[Any, Any]):
@@ -232,3 +233,63 @@ def test_a_row_that_one_action_does_not_move_is_not_still() -> None:
     levels = [partial(Aims, level) for level in (0.0, 0.1, 0.3)]
     subject = examine(lambda: SyncVectorEnv(levels), seconds=1)
     assert not bad(judge(subject, seconds=0.3, only=["rows_are_alike"]))
+
+
+class SeedsFromTheGlobalState(Points):
+    """Seeds NumPy's global generator, and draws nothing from it later than in that reset."""
+
+    def reset(self) -> Any:
+        if self._seeds[0] is not None:
+            np.random.seed(self._seeds[0] % 2**32)
+            self._seeds = [int(seed) for seed in np.random.randint(2**31, size=self.num_envs)]
+        return super().reset()
+
+
+def test_what_others_draw_after_a_reset_makes_no_difference_to_own_generators() -> None:
+    pytest.importorskip("stable_baselines3")
+    name = "same_seed_same_trajectory"
+    results = judge(examine(SeedsFromTheGlobalState, seconds=2), seconds=0.1, only=[name])
+    assert results[name].status == "passed"
+
+
+class CarriesMoney(Speeds):
+    """The last number goes on over an end, as money does until a bankruptcy."""
+
+    ends = 0
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.ends += 1
+        if self.ends % 3:
+            first[-1] = self.speed
+        return first
+
+
+def test_what_goes_on_over_some_ends_is_no_forgotten_reset() -> None:
+    pytest.importorskip("stable_baselines3")
+    name = "autoreset_like_reset"
+    results = judge(examine(CarriesMoney, seconds=2), seconds=0.3, only=[name])
+    assert results[name].status == "passed", results[name]
+
+
+class TellsThatTheTimeIsUp(Pictures):
+    """In the last picture: by a dot in a corner, or by a dot that is home, in another row."""
+
+    def __init__(self, home: bool) -> None:
+        super().__init__()
+        self.home = home
+
+    def last(self, picture: Any) -> Any:
+        picture[3, 7, 0] = 255
+        if self.home:
+            picture[0, :, 0] = 0
+        return self.shown(picture)
+
+
+@pytest.mark.parametrize("home", [True, False])
+def test_an_end_may_show_in_the_last_observation(home: bool) -> None:
+    pytest.importorskip("stable_baselines3")
+    results = judge(
+        examine(partial(TellsThatTheTimeIsUp, home), seconds=2), seconds=0.3, only=[LIKE_OTHERS]
+    )
+    assert results[LIKE_OTHERS].status == "passed", results[LIKE_OTHERS]

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit
 
 from conformance.specimens.broken.vec_env_alike import ClearsOneRowInAStep
-from conformance.specimens.points import OPTIONS, Config, Points
+from conformance.specimens.points import OPTIONS, Config, Point, Points
 from conformance.specimens.registry import SPECIMENS
 from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.run.checking import run_check
@@ -101,6 +102,13 @@ def test_one_mistake_is_one_failure(kind: Any, name: str, message: str) -> None:
     found = broken(factory, QUICK, skip=TRAINING, thorough={name})
     assert found.keys() == {name}, found
     assert message in found[name]
+
+
+def test_a_wrapper_of_a_single_environment_may_be_around_all_rows_instead() -> None:
+    limited = [partial(TimeLimit, Point(Config(), row), 1000) for row in range(3)]
+    name = "env_is_wrapped_per_row"
+    subject = examine(partial(Points, Config()), seconds=None, reference=limited)
+    assert judge(subject, only=[name])[name].status == "passed"
 
 
 class OwnMethods(Points):

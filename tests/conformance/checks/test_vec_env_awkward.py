@@ -13,7 +13,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from conformance.specimens.points import OPTIONS, Config, Point, Points
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
-from tests.conformance.kit import TRAINING, broken
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.kit import TRAINING, broken, judge
 from tests.profiles import nightly, some
 
 
@@ -156,3 +157,44 @@ def test_dropped_options_show_even_if_infos_contain_clock_times() -> None:
     options = Options(isolate=False, options=OPTIONS, only=(name,), programs=2)
     for factory in (kind, lambda: SyncVectorEnv([partial(NoOptions, Config(), 0)] * 3)):
         assert [r.check_id for r in run(factory, options=options).failures()] == [name]
+
+
+class Falls(Point):
+    """A dice decides when."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, _, _, info = super().step(action)
+        return obs, reward, bool(self.np_random.random() < 0.15), False, info
+
+
+class Limited(Rows):
+    """Truncates episodes, by a counter that goes on over terminations or does not."""
+
+    row_class = Falls
+
+    def __init__(self, goes_on: bool) -> None:
+        super().__init__(Config())
+        self.goes_on, self.spent = goes_on, [0] * self.num_envs
+
+    def reset(self) -> Any:
+        self.spent = [0] * self.num_envs
+        return super().reset()
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, terminated, _, info = self.envs[i].step(action)
+        self.spent[i] += 1
+        cut = info["TimeLimit.truncated"] = self.spent[i] >= 8 + i and not terminated
+        if terminated or cut:
+            obs = self.end(i, obs, info)
+            self.spent[i] *= terminated and self.goes_on
+        return obs, reward, terminated or cut, info
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_limit_that_goes_on_over_terminations_is_noted(goes_on: bool) -> None:
+    """It may be a budget for several lives: no failure."""
+    name = "limits_by_row"
+    subject = examine(partial(Limited, goes_on))
+    result = judge(subject, seconds=0.3, only=[name])[name]
+    assert result.status == ("partly_exercised" if goes_on else "passed")
+    assert ("8 steps after the last truncation or reset" in result.message) == goes_on

@@ -56,6 +56,25 @@ def test_a_correct_environment_exercises_every_check() -> None:
         assert passed | CLOSES == set(results), mode
 
 
+class CountsObservations(RowsCounted):
+    """Of which an episode has one more than steps."""
+
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        self.counts[rows] = 1
+
+    def over(self, i: int) -> None:
+        super().over(i)
+        self.counts[i] = 1
+
+
+def test_statistics_of_something_else_are_noted_and_left_alone() -> None:
+    results = look(lambda: CountsObservations(Form(mode="NextStep")), seconds=0.3, only=COUNTED)
+    (result,) = results.values()
+    assert result.status == "partly_exercised"
+    assert "'l' is not the number of its steps in" in result.message
+
+
 class Outside(gym.ObservationWrapper[Any, Any, Any]):
     def observation(self, observation: Any) -> Any:
         return observation + 1000

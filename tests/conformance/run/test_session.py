@@ -56,6 +56,23 @@ def test_a_note_names_the_checks_for_which_the_environment_lacks_something() -> 
     assert "sub-environments whose attributes can be reached" in needed
 
 
+class Outlasts(TinyVecEnv):
+    """Its time limit goes on over resets."""
+
+    def reset(self) -> Any:
+        times = self.times.copy()
+        obs = super().reset()
+        self.times = times
+        return obs
+
+
+def test_a_note_says_what_to_pass_if_a_failure_is_by_design() -> None:
+    name = "reset_starts_fresh_episodes"
+    report = here(Outlasts, only=(name,))
+    assert report[name].status == "failed"
+    assert report.notes[-1].endswith(" outlast resets: --no-capability repeatable.")
+
+
 def test_the_failure_before_the_chosen_checks_is_shown_and_counts() -> None:
     report = here(NoReset, only=("dones_bool_array", "truncated_flag_is_bool"))
     failed = [result.check_id for result in report.failures()]

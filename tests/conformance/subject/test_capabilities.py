@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
@@ -14,6 +17,7 @@ from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat import to_sb3
 from sb3compat.conformance.subject.examine import examine
+from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
 
 
@@ -84,6 +88,22 @@ def test_rows_under_running_statistics_are_not_separate() -> None:
     assert (found["separate_rows"], found["repeatable"]) == (False, False)
 
 
+class Scales(gym.vector.VectorWrapper):
+    """A normalizer of one's own, or something else with such names."""
+
+    def __init__(self, kept: Any) -> None:
+        super().__init__(RowsEnv(Form()))
+        self.kept = kept
+
+
+def test_running_statistics_are_known_by_what_they_hold() -> None:
+    statistics = SimpleNamespace(mean=np.zeros(2), var=1.0, count=1e-4)
+    methods = SimpleNamespace(mean=lambda: 0, var=lambda: 1, count=lambda: 2)
+    for kept, lasts in ((statistics, True), (methods, False), (np.zeros(2), False)):
+        found = capabilities(partial(Scales, kept))
+        assert {found["separate_rows"], found["repeatable"]} == {not lasts}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_that_differ_by_their_seeds_only_are_alike(mode: str) -> None:
     def alike(**form: Any) -> bool:
@@ -121,3 +141,28 @@ def test_methods_that_return_anything_are_no_ability(value: Any, rows: int) -> N
 
     found = capabilities(Stubs)
     assert not any(found[name] for name in ("row_seeds", "alike_rows", "options"))
+
+
+class Shifts(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.shift = (options or {}).get("shift", 0)
+        return super().reset(seed=seed)
+
+
+class Levels(TinyVecEnv):
+    def set_options(self, options: Any = None) -> None:
+        self.options = deepcopy(options or {})
+
+    def reset(self) -> Any:
+        options = getattr(self, "options", {})
+        self.level = options["level"] if "level" in options else options.get("start", 0)
+        return super().reset()
+
+
+def test_options_that_a_reset_looks_for_are_known_by_name() -> None:
+    assert examine(lambda: Shifts(Form(sub_envs=False)), seconds=None).asked == ("shift",)
+    assert examine(Levels, seconds=None).asked == ("level", "start")
+    assert examine(TinyVecEnv, seconds=None).asked == ()
+    report = here(Levels, only=("options_reach_env", "num_envs_positive"))
+    (note,) = (note for note in report.notes if "options" in note)
+    assert """--reset-options '{"level": ..., "start": ...}', in Python options={""" in note

@@ -80,6 +80,26 @@ def test_a_note_says_that_no_end_was_a_truncation() -> None:
     assert [NOT_TRUNCATED in note for note in examine(NoFlag).notes] == [True]
 
 
+class TruncatesLater(Lanes):
+    """The first end after a reset is none by truncation."""
+
+    def reset(self) -> Any:
+        self.flag = False
+        return super().reset()
+
+    def step_wait(self) -> Any:
+        result = super().step_wait()
+        self.flag |= result[2].any()
+        return result
+
+
+def test_a_truncation_after_the_first_end_counts() -> None:
+    found = examine(TruncatesLater)
+    assert not any(ending.truncated for ending in found.endings)
+    assert found.truncates
+    assert found.notes == ()
+
+
 def test_each_policy_has_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
 

@@ -16,7 +16,7 @@ from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
-from sb3compat.conformance.variants import seed_before
+from sb3compat.conformance.variants import action_of, seed_before
 
 # Episodes that ended, each with the one that followed.
 Pairs = list[tuple[Episode, Episode]]
@@ -30,8 +30,8 @@ STEPS, _CUTS = 20, 8
 # So many different ones show that something varies.
 _VARIED = 3
 
-equal, distinct, kept, pieces, pushed, rescaled = map(
-    PRELUDE.__getitem__, ("equal", "distinct", "kept", "pieces", "pushed", "rescaled")
+equal, distinct, kept, pieces, pushed, rescaled, strays = map(
+    PRELUDE.__getitem__, ("equal", "distinct", "kept", "pieces", "pushed", "rescaled", "strays")
 )
 
 
@@ -59,6 +59,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
         judged = True
         known += starts
         yield from _begins_as_known(starts, firsts, i)
+        yield from _never_strays(starts, _followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
@@ -113,6 +114,25 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
     should = f"as after each of {len(starts)} resets"
     values = Several(starts), Several(firsts), firsts[-1]
     yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
+
+
+def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]:
+    """No part of the first observations after ends leaves what all resets share."""
+    lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
+    if not pairs or not strays(*map(values, (starts, firsts, lasts))):
+        return
+    away = [first for first in firsts if not kept(values(starts), [first.value])]
+    yield expect(
+        "not strays({0}, {1}, {2})",
+        Several(starts),
+        Several(firsts),
+        Several(lasts),
+        away[-1],
+        what="{3}",
+        should=f"as after each of {len(starts)} resets, not otherwise at {len(away)} ends",
+        row=i,
+        like=starts[0],
+    )
 
 
 def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
@@ -195,6 +215,7 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
     """
     for i, found in enumerate(by_row(record)):
         yield from _not_the_next_first(found, i)
+        yield from _in_known_order(found, i)
         yield from _pushed_on(found, i)
         cuts = [episode for episode in found if episode.cut]
         if len(cuts) < FEWEST:
@@ -334,6 +355,57 @@ def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
     margin = (high - low) / 2
     values = [floats(first) for first in firsts]
     return all(bool(((v >= low - margin) & (v <= high + margin)).all()) for v in values)
+
+
+def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
+    """Last observations do not have the entries of what other steps lead to in another order.
+
+    Where one action leads from one observation to one other, it does so in the last step, too. An
+    end may be shown by other entries; it may lead to a place that is seen elsewhere, as well.
+    """
+    after: dict[tuple[bytes, bytes], Value] = {}
+    ends: dict[bool, list[tuple[tuple[bytes, bytes], Value]]] = {True: [], False: []}
+    repeated = 0
+    for episode in found:
+        moves = list(_moves_by_action(episode))
+        if episode.over:
+            ends[episode.cut].append(moves.pop())
+        for way, then in moves:
+            repeated += way in after
+            if not equal(after.setdefault(way, then).value, then.value):
+                return
+    if repeated < STEPS:
+        return
+    seen = {before for before, _ in after} | {_bytes(then.value) for then in after.values()}
+    for some in ends.values():
+        known = [(last, after[way]) for way, last in some if way in after]
+        lasts = [last.value for last, _ in known]
+        if (
+            len(known) >= _CUTS
+            and seen.isdisjoint(map(_bytes, lasts))
+            and all(_reordered(last.value, expected.value) for last, expected in known)
+            and distinct(lasts) >= FEWEST
+        ):
+            last, expected = known[-1]
+            should = "as after the same observation and action in other steps, in the same order"
+            yield expect("equal({0}, {1})", last, expected, should=should, row=i, like=expected)
+
+
+def _moves_by_action(episode: Episode) -> Iterator[tuple[tuple[bytes, bytes], Value]]:
+    """For each step the observation before it with the action, and the observation after it."""
+    for step, (before, after) in zip(episode.steps, pairwise(episode.seen), strict=True):
+        action = action_of(episode.record, step.copies["actions"], episode.row)
+        yield (_bytes(before.value), _bytes(action)), after
+
+
+def _bytes(value: Any) -> bytes:
+    return b" ".join(piece.tobytes() for piece in pieces(value))
+
+
+def _reordered(one: Any, other: Any) -> bool:
+    """Whether two observations have the same entries, in another order."""
+    parts = list(zip(pieces(one), pieces(other), strict=False))
+    return not equal(one, other) and all(equal(np.sort(a), np.sort(b)) for a, b in parts)
 
 
 def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:

@@ -33,6 +33,7 @@ def limits_of_their_own(record: Record) -> Iterator[Demand]:
     Raises:
         NotExercisedError: If no rows of different ages were truncated.
     """
+    _note_limits_over_terminations(record)
     cuts = _cuts_at_different_ages(record)
     # Rows whose limits are multiples of one another are truncated together as well, but at ages
     # beyond which they never get.
@@ -52,6 +53,30 @@ def limits_of_their_own(record: Record) -> Iterator[Demand]:
         f"has made {min(ages.values())}",
         row=min(ages, key=ages.__getitem__),
     )
+
+
+def _note_limits_over_terminations(record: Record) -> None:
+    """Note a limit on the steps since the last truncation or reset, whatever terminated between.
+
+    A game whose budget is for several lives has that by design.
+    """
+    for i, found in enumerate(by_row(record)):
+        cuts, since = set(), 0
+        for episode in found:
+            own = len(episode.steps)
+            since = own + (0 if episode.by == "reset" else since)
+            if episode.cut:
+                # An episode that terminates at the limit leaves the counter there.
+                cuts |= {(own, since)} if own > 1 else set()
+                since = 0
+        limits = {since for _, since in cuts}
+        # Of the episodes that were truncated, those after a reset have lasted for all of it.
+        if len(limits) == 1 and len(cuts) >= _FEWEST and any(own in limits for own, _ in cuts):
+            record.partly(
+                f"row {i} is truncated {min(limits)} steps after the last truncation or reset, "
+                "also where episodes terminated between: if that is no budget for several "
+                "episodes, set its counter to 0 when one terminates"
+            )
 
 
 def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]:

@@ -41,6 +41,20 @@ def step_both(env: Recorded, twin: Recorded, actions: Any) -> tuple[Call, Call]:
     return env.step(actions), twin.step(actions)
 
 
+def unseeded_resets_alike(scene: Scene) -> Iterator[Demand]:
+    """Two instances under one seed do the same after resets without one, too."""
+    env, twin = scene.make(), scene.make("twin")
+    seed = scene.seed()
+    for each in (env, twin):
+        each.restart(seed)
+    for _ in range(2):
+        pairs = [(env.restart(), twin.restart())]
+        pairs += [step_both(env, twin, scene.actions()) for _ in range(2)]
+        for one, other in pairs:
+            should = "as in another environment with the same seed, resets and actions"
+            yield from calls_alike(env.record, one, twin.record, other, should)
+
+
 def row_alike(
     env: Recorded, one: Call, twin: Recorded, other: Call, i: int, why: str
 ) -> Iterator[Demand]:

@@ -201,8 +201,8 @@ def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
 
     The last observations of several episodes are held against what other steps do. Typical
     mistakes: an observation without the processing that `obs` has been through, or without the last
-    frame of a stack; zeros; the observation before the last action; the first one of the next
-    episode.
+    frame of a stack; an image that is reshaped instead of transposed; zeros; the observation before
+    the last action; the first one of the next episode.
     """
     yield from last_like_steps(record)
 
@@ -228,7 +228,7 @@ def truncated_flag_present(record: Record) -> Iterator[Demand]:
 
 
 def _note_missing_truncation(given: Record | Scene) -> None:
-    if not any(ending.truncated for ending in given.subject.endings):
+    if not given.subject.truncates:
         given.partly(NO_TRUNCATION)
 
 

@@ -124,7 +124,7 @@ def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     group="episode end",
     source=SB3_GUIDE,
     needs=("separate_rows",),
-    after=_COMPARED,
+    after=(*_COMPARED, "unseeded_resets_repeatable"),
     without_reference=_by_other_actions_and_standstill,
 )
 def rows_independent(record: Record) -> Iterator[Demand]:

@@ -9,13 +9,17 @@ from typing import Any
 
 from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.tools.evidence import distinct, too_much_alike, values
-from sb3compat.conformance.checks.tools.scenes import options_of, telling_options
+from sb3compat.conformance.checks.tools.scenes import (
+    options_of,
+    telling_options,
+    unseeded_resets_alike,
+)
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     error,
     warning,
 )
-from sb3compat.conformance.contract import SB3_SOURCE
+from sb3compat.conformance.contract import GYM_RESET, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -51,12 +55,23 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """The same seed and the same actions give the same observations, rewards and dones.
 
     Each row's seed goes into the reset of its environment, and all random numbers come from it.
-    Typical mistakes: `seed` is not passed on; numbers are drawn from `random` or `np.random`;
-    a step returns the results of another step's actions. If this check fails, the checks that
-    compare two runs are skipped. For an environment that takes no seeds, declare the capability
-    `seeding` as missing.
+    Typical mistakes: `seed` is not passed on; numbers are drawn from `random` or `np.random`, whose
+    state other code moves, also where the seed goes there; a step returns the results of another
+    step's actions. If this check fails, the checks that compare two runs are skipped. For an
+    environment that takes no seeds, declare the capability `seeding` as missing.
     """
     yield from alike(record, twin, "as in another instance under the same seed and actions")
+
+
+@warning(group="seeding", source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC)
+def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
+    """After a seed, resets without one are repeatable, too.
+
+    `reset()` keeps the generator that the seed has made: else of a seeded run only the part up to
+    the second reset can be repeated. Typical mistake: `self.rng = np.random.default_rng(seed)` in
+    each reset, which draws from the system's entropy where `seed` is None.
+    """
+    yield from unseeded_resets_alike(scene)
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, variant=seeded_late)

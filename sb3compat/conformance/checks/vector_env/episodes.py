@@ -100,7 +100,7 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
 
     The last observations of several episodes are held against what other steps do. Typical
     mistakes: an observation without the processing that others have been through, or without the
-    last frame of a stack; zeros; the observation before the last action; the first one of the next
-    episode.
+    last frame of a stack; an image that is reshaped instead of transposed; zeros; the observation
+    before the last action; the first one of the next episode.
     """
     yield from last_like_steps(record)

@@ -61,6 +61,7 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
     needs=("separate_rows",),
     after=(
         *DETERMINISTIC,
+        "unseeded_resets_repeatable",
         "rewards_shape",
         "obs_in_batched_space",
         "final_obs_present",

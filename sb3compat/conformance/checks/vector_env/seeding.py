@@ -15,6 +15,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     seeded_start,
     step_both,
     telling_options,
+    unseeded_resets_alike,
 )
 from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.vector_env.marks import (
@@ -25,6 +26,7 @@ from sb3compat.conformance.checks.vector_env.marks import (
     error,
     warning,
 )
+from sb3compat.conformance.contract import GYM_RESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -50,6 +52,22 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     from `self.np_random`. Infos are not compared, as they often contain clock times.
     """
     yield from alike(record, twin, "as in another environment with the same seed and actions")
+
+
+@warning(
+    group="seeding",
+    source=GYM_RESET,
+    needs=("seeding",),
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
+)
+def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
+    """After a seed, resets without one are repeatable, too.
+
+    `reset()` keeps the generator that the seed has made: else of a seeded run only the part up to
+    the second reset can be repeated. Typical mistake: `self.rng = np.random.default_rng(seed)` in
+    each reset, which draws from the system's entropy where `seed` is None.
+    """
+    yield from unseeded_resets_alike(scene)
 
 
 @warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
