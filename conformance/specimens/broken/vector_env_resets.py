@@ -35,10 +35,12 @@ class IgnoresSeeds(RowsEnv):
         return [None] * self.num_envs
 
 
-@mutant("unseeded_resets_repeatable", modes=("NextStep", "SameStep"))
+@mutant("unseeded_resets_repeatable")
 class NewGeneratorsWithoutASeed(RowsEnv):
-    def seeds(self, seed: Any) -> list[Any]:
-        return super().seeds(secrets.randbits(31) if seed is None else seed)
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if seed is None and "reset_mask" not in (options or {}):
+            seed = secrets.randbits(31)
+        return super().reset(seed=seed, options=options)
 
 
 @mutant("seed_used_once")
