@@ -151,6 +151,7 @@ class SaysBoth(ScriptedEnv):
 
 
 def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
+    pytest.importorskip("stable_baselines3", reason="the VecEnv inside is SB3's")
     made = [lambda: SaysBoth(script())] * 2
     env = forked([lambda: sb3compat.to_gymnasium(dummy(made))], 1)
     env.reset()
