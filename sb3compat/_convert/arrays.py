@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -167,22 +167,20 @@ def frames_of(frames: Any, num_envs: int, what: str) -> list[Any]:
     """The frames of n rows.
 
     Args:
-        frames: What was returned for them: a sequence or an array with a frame for each row.
+        frames: What was returned for them: a list, tuple or array with a frame for each row.
         num_envs: The number of rows, n.
         what: The method and what it is a method of, for the message.
 
     Raises:
         ConversionError: If it is something else, such as one image of all rows.
     """
-    # One image would be taken for as many frames as it is high.
-    if is_batch := isinstance(frames, Sequence) or getattr(frames, "ndim", 0) in (1, 4):
-        is_batch = len(frames) == num_envs
-    if not is_batch:
-        shape = getattr(frames, "shape", None)
-        count = f"{len(frames)} frames" if isinstance(frames, list | tuple) else shown(frames)
+    is_list, shape = isinstance(frames, list | tuple), getattr(frames, "shape", ())
+    # One image, which has three dimensions, would be taken for as many frames as it is high.
+    if not (is_list or len(shape) in (1, 4)) or len(frames) != num_envs:
+        got = f"{len(frames)} frames" if is_list else shown(frames)
         raise ConversionError(
             f"Expected {what} to return {num_envs} frames, one for each row, got "
-            f"{count if shape is None else f'an array of shape {tuple(shape)}'}. Return a tuple "
+            f"{f'an array of shape {tuple(shape)}' if shape else got}. Return a tuple "
             "of one frame for each row."
         )
     return list(frames)

@@ -328,10 +328,10 @@ class ParallelRows:
         return lost
 
     def _restart(self, worker: int) -> None:
-        """Start a worker anew; where times are measured, this one measures them, too."""
+        """Start a worker anew; where times are measured, the new one measures them, too."""
         self._workers.restart(worker)
         if self._times is not None:
-            self.command({worker: ("times",)})
+            self._exchange({worker: ("times",)})  # the next command notices if it has died again
 
     def _batch(self, own_arrays: Sequence[OwnArray]) -> list[Array]:
         shared = self._workers.observations(copy=self._copy)

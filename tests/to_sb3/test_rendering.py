@@ -215,7 +215,7 @@ class ShowsToo(HandsOn):
         return Shows.shown
 
 
-@pytest.mark.parametrize("shown", [None, IMAGE[:2], IMAGE, (IMAGE,), (IMAGE,) * 3, "two"])
+@pytest.mark.parametrize("shown", [None, IMAGE[:2], IMAGE, (IMAGE,), (IMAGE,) * 3, "ab"])
 @pytest.mark.parametrize(
     "show",
     [
