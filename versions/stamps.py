@@ -44,9 +44,11 @@ class Page(NamedTuple):
 
 # Commands are judged by the tests only, which run on each pair of versions.
 ADAPTERS = (
-    "sb3compat/__init__.py", "sb3compat/_arguments.py", "sb3compat/errors.py",
-    "sb3compat/_[!t]*/**/*.py", "sb3compat/_to_*/**/*.py",
-)  # fmt: skip
+    "sb3compat/__init__.py",
+    "sb3compat/errors.py",
+    "sb3compat/_[!t]*/**/*.py",
+    "sb3compat/_to_*/**/*.py",
+)
 KIT = (
     "sb3compat/conformance/*.py",
     "sb3compat/conformance/[!c]*/**/*.py",
