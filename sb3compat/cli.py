@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from argparse import SUPPRESS
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -19,6 +20,8 @@ from sb3compat._arguments import KNOWLEDGE, MAKING, RUN, SettingsError, positive
 # A copy, so that --help need not import the kit; a test compares.
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 FILES = FORMATS[1:]
+# What Stable-Baselines3 calls --num-envs.
+_NUM_ENVS = "--n-envs"
 
 _CHECK = """\
 Check that a vector environment keeps its contract.
@@ -108,10 +111,11 @@ exit codes:
 
 
 _TUNE = """\
-Make --n-envs environments in each possible way (DummyVecEnv; in this process; natively vectorized;
-one worker for each; 1, 2, 4 and so on up to one worker for each core), step them alternately with
-random actions, and print a table and the line of code to use. Which way is fastest depends on the
-cost of a step and on the machine: run this where you train, under the load that you expect there.
+Make --num-envs environments in each possible way (DummyVecEnv; in this process; natively
+vectorized; one worker for each; 1, 2, 4 and so on up to one worker for each core), step them
+alternately with random actions, and print a table and the line of code to use. Which way is fastest
+depends on the cost of a step and on the machine: run this where you train, under the load that you
+expect there.
 
 ENV is the id of an environment, as for gymnasium.make, or a function without arguments that makes a
 single environment: package.module:name or path/to/file.py:name.
@@ -119,7 +123,7 @@ single environment: package.module:name or path/to/file.py:name.
 _TUNE_EXAMPLES = """\
 examples:
   sb3compat tune CartPole-v1
-  sb3compat tune ale_py:ALE/Pong-v5 --n-envs 8 --seconds 60
+  sb3compat tune ale_py:ALE/Pong-v5 --num-envs 8 --seconds 60
   sb3compat tune envs.py:make_env --json
 
 exit codes:
@@ -174,11 +178,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser, commands = _parser()
-    given, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        from sb3compat.errors import nearest
+    from sb3compat.errors import nearest
 
+    parser, commands = _parser()
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and not words[0].startswith("-") and words[0] not in commands.choices:
+        known = ", ".join(commands.choices)
+        hint = nearest(words[0], commands.choices, "Name one of these.")
+        parser.error(f"Expected a command ({known}), got {words[0]!r}.{hint}")
+    given, unknown = parser.parse_known_args(words)
+    if unknown:
         command = commands.choices[given.command]
         name = next((text.partition("=")[0] for text in unknown if text.startswith("--")), None)
         near = nearest(name, re.findall(r"--[\w-]+", command.format_help()))
@@ -223,7 +232,7 @@ def _tune(given: argparse.Namespace) -> int:
         except Exception as error:
             return complain_of(given.env, error)
         shown = found["what"]
-    return command(env_id, shown, given.n_envs, given.seconds, as_json=given.json)
+    return command(env_id, shown, given.num_envs, given.seconds, as_json=given.json)
 
 
 def _complain(message: str) -> int:
@@ -308,6 +317,9 @@ def _add_making(parser: argparse.ArgumentParser) -> None:
     making = parser.add_argument_group("how to make an environment from an id")
     for argument in MAKING:
         argument.add(making.add_argument)
+    making.add_argument(
+        _NUM_ENVS, type=positive(int), dest="num_envs", default=SUPPRESS, help=SUPPRESS
+    )
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -367,7 +379,7 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
 def _add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("env", metavar="ENV", help="the environment, see above")
     parser.add_argument(
-        "--n-envs", "--num-envs", type=positive(int), default=16, metavar="N",
+        "--num-envs", _NUM_ENVS, type=positive(int), default=16, metavar="N",
         help="how many environments (default: 16)",
     )  # fmt: skip
     parser.add_argument(

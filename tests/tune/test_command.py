@@ -38,7 +38,7 @@ def many():
 
 
 def told(capsys: pytest.CaptureFixture[str], env_id: str, n_envs: int) -> dict[str, Any]:
-    assert main(["tune", env_id, f"--n-envs={n_envs}", "--seconds", "0.1", "--json"]) == 0
+    assert main(["tune", env_id, f"--num-envs={n_envs}", "--seconds", "0.1", "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -68,7 +68,7 @@ def test_functions_are_timed_too(
     found = told(capsys, f"{file}:make_env", 1)
     assert "native" not in [way["name"] for way in found["ways"]]
     assert "make_vec_env(make_env, n_envs=1" in found["use"]["line"]
-    assert main(["tune", f"{file}:fails", "--n-envs", "1"]) == 2
+    assert main(["tune", f"{file}:fails", "--num-envs", "1"]) == 2
     said = capsys.readouterr().err  # once, as the reason is the same for all
     assert said == "sb3compat: fails cannot be made: OSError: no simulator\n"
     assert main(["tune", f"{file}:hangs", "--n-envs", "1", "--seconds", "0.1"]) == 2
@@ -104,7 +104,7 @@ def test_function_that_makes_several_rows_is_refused(
 def test_unknown_id_is_told_once_with_a_way_out(
     env_id: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["tune", env_id, "--n-envs", "1"]) == 2
+    assert main(["tune", env_id, "--num-envs", "1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert text in line
 

@@ -206,7 +206,7 @@ def _nearest_module(name: str) -> str:
     files = [file.stem for file in Path.cwd().glob("*.py")]
     folders = [file.parent.name for file in Path.cwd().glob("*/__init__.py")]
     installed = [module.name for module in pkgutil.iter_modules()]
-    return nearest(name.partition(".")[0], [*files, *folders, *installed])
+    return nearest(name.partition(".")[0], [*files, *folders, *installed], likeness=0.75)
 
 
 def _load_file(path: str) -> tuple[ModuleType, str]:

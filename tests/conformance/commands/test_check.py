@@ -88,6 +88,14 @@ def test_an_id_that_gymnasium_refuses_is_one_line(
     assert way_out in line
 
 
+def test_a_module_that_is_missing_names_a_near_one_only(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rover.py").touch()
+    assert "Did you mean 'rover'?" in refused(capsys, "check", "rovr:make_env")
+    assert "Did you mean" not in refused(capsys, "check", "my_package:make_env")  # packaging
+
+
 def test_an_environment_of_an_id_that_fails_shows_its_own_traceback(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -26,6 +26,7 @@ def test_the_parser_repeats_the_names_of_the_kit() -> None:
         ("check", "--vec-env=x", "Expected one of dummy, subproc, got 'x'. Pass one of these."),
         ("replay", "--num-envs=0", "Expected a number above 0"),
         ("trace", "--num-envs=0", "Expected a number above 0"),
+        ("check", "--n-envs=0", "Expected a number above 0"),
     ],
 )
 def test_wrong_values_are_told_below_one_line_of_usage(
@@ -45,9 +46,11 @@ def test_wrong_values_are_told_below_one_line_of_usage(
         (["check", "--sead", "3"], "--sead. Did you mean '--seed'?"),
         (["trace", "CartPole-v1", "--episode-count=3"], "--episode-count=3. Did you mean '--epis"),
         (["tune", "CartPole-v1", "more"], "unrecognized arguments: more"),
+        (["chek", "CartPole-v1"], "got 'chek'. Did you mean 'check'?"),
+        (["CartPole-v1"], "versions), got 'CartPole-v1'. Name one of these."),
     ],
 )
-def test_an_unknown_option_names_the_near_one(
+def test_an_unknown_option_or_command_names_the_near_one(
     arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
