@@ -30,7 +30,7 @@ from sb3compat.conformance.subject.subject import Subject
 # The clause that reports an exception in the step after an end.
 _AFTER_AN_END = "autoreset_like_reset"
 # So many actions are tried in the place of all others, and what is said where nothing else is.
-_FEW_ACTIONS, _UNREACHED = 3, "no program had a case of it"
+_FEW_ACTIONS, _UNREACHED = 3, "no situation that it judges came up"
 
 
 def judged(check: Check, subject: Subject, settings: Settings, instances: Instances) -> Result:

@@ -12,17 +12,16 @@ from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
     STEPS,
+    distinct,
+    equal,
     moves_of,
     values,
 )
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes
 from sb3compat.conformance.values import Several, Value
-
-equal, distinct = PRELUDE["equal"], PRELUDE["distinct"]
 
 
 def still(moves: Sequence[tuple[Value, Value]]) -> list[bool]:

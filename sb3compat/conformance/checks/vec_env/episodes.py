@@ -11,12 +11,8 @@ import gymnasium as gym
 
 from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_space
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
-from sb3compat.conformance.checks.tools.evidence import (
-    ends_unlike_starts,
-    last_like_steps,
-    like_reset,
-    starts_drawn_anew,
-)
+from sb3compat.conformance.checks.tools.first_observations import like_reset, starts_drawn_anew
+from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts, last_like_steps
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,
@@ -65,13 +61,15 @@ def terminal_observation_iff_done(record: Record) -> Iterator[Demand]:
     dicts, so that no old one is left.
     """
     for step in record.through_endings:
+        ended = step.ended
         for i in record.rows:
+            words = ("with", "") if i in ended else ("without", "not ")
             yield expect(
                 "('terminal_observation' in {0}) == bool({1})",
                 step.infos[i],
                 step.dones[i],
                 what="list({0})",
-                should="with 'terminal_observation' exactly if the row is done",
+                should="{} 'terminal_observation', as the row is {}done".format(*words),
                 row=i,
             )
 
@@ -120,7 +118,7 @@ def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     for end, start in ends_with_starts(record):
         first, last, got = start.alone.obs, end.alone.obs, end.episode.last
         if not close(last.value, first.value):
-            should = "the last of the episode"
+            should = "the last observation of the episode"
             yield expect("not close({0}, {1})", got, first, should=should, row=end.row, like=last)
 
 

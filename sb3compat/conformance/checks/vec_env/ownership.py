@@ -61,7 +61,7 @@ def terminal_observation_not_aliased(record: Record) -> Iterator[Demand]:
                 row=i,
             )
             was = step.infos[i]["terminal_observation"]
-            should = "the last of the episode, as it was"
+            should = "the last observation of the episode, as it was"
             yield expect("equal({0}, {1})", last, was, should=should, row=i, like=was)
 
 

@@ -10,7 +10,7 @@ from sb3compat.conformance.checks.tools.comparing import (
     last_is_not_of_a_reset,
     no_reset_by_a_step,
 )
-from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts
+from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
+from sb3compat.conformance.checks.tools.first_observations import like_reset
+from sb3compat.conformance.checks.tools.last_observations import last_like_steps
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short

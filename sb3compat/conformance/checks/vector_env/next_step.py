@@ -12,7 +12,7 @@ from sb3compat.conformance.checks.tools.comparing import (
     way_to_the_end,
     whole_twin_of,
 )
-from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts
+from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
 from sb3compat.conformance.checks.tools.singles import (
     firsts_like_singles,
     lasts_like_singles,
