@@ -1,9 +1,8 @@
-"""Mutants whose mistake shows in several episodes together."""
+"""VecEnv mutants whose mistake shows in several episodes together."""
 
 from __future__ import annotations
 
 from collections import deque
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,9 @@ from gymnasium import spaces
 
 from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
-from conformance.specimens.registry import vec_env_mutant, vector_env_mutant
-from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.registry import vec_env_mutant
 
 _TERMINATED = Config(lengths=(3, 4, 5), ends=("terminated",))
-
-# VecEnv
 
 
 class _Stacked(Points):
@@ -330,143 +326,3 @@ class OneCounterForAllRows(Points):
         obs, reward, terminated, _, info = self.envs[i].step(action)
         info["TimeLimit.truncated"] = not terminated
         return self.end(i, obs, info), reward, True, info
-
-
-# VectorEnv
-
-
-class RowsCounted(RowsEnv):
-    """Has a monitor over all rows."""
-
-    def __init__(self, form: Form) -> None:
-        super().__init__(form)
-        self.returns, self.counts = np.zeros(self.num_envs), np.zeros(self.num_envs, int)
-
-    def clear(self, rows: Any, masked: bool) -> None:
-        super().clear(rows, masked)
-        self.returns[rows], self.counts[rows] = 0, 0
-
-    def step_row(self, i: int, action: Any) -> None:
-        super().step_row(i, action)
-        self.returns[i] += self.rewards[i]
-        self.counts[i] += 1
-        if self.flags[:, i].any():
-            told = {"r": self.returns[i], "l": self.counts[i], "t": 0.1}
-            self.infos = self.add_info(self.infos, {"episode": told}, i)
-            self.over(i)
-
-    def over(self, i: int) -> None:
-        self.returns[i], self.counts[i] = 0, 0
-
-
-@vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep", "SameStep"))
-class StatisticsOverAllEpisodes(RowsCounted):
-    def over(self, i: int) -> None:
-        pass
-
-
-@vector_env_mutant("episode_statistics_of_the_episode")
-class StatisticsOverAllResets(RowsCounted):
-    def clear(self, rows: Any, masked: bool) -> None:
-        RowsEnv.clear(self, rows, masked)
-
-
-@vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep",))
-class StatisticsWithTheResetStep(RowsCounted):
-    def reset_step(self, i: int, action: Any) -> None:
-        super().reset_step(i, action)
-        self.counts[i] += 1
-
-
-@vector_env_mutant("episode_statistics_of_the_episode")
-class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
-    def step(self, actions: Any) -> Any:
-        *results, infos = super().step(actions)
-        if "_episode" in infos:
-            infos["_episode"] &= results[2]
-        return (*results, infos)
-
-
-@vector_env_mutant("infos_without_old_entries")
-class SuccessIsLeft(RowsEnv):
-    def __init__(self, form: Form) -> None:
-        super().__init__(form)
-        self.old: dict[int, bool] = {}
-
-    def clear(self, rows: Any, masked: bool) -> None:
-        super().clear(rows, masked)
-        self.old = self.old if masked else {}
-
-    def step(self, actions: Any) -> Any:
-        *results, infos = super().step(actions)
-        ended = {int(i): True for i in np.flatnonzero(self.flags.any(axis=0))}
-        for i, told in {**self.old, **ended}.items():
-            infos = self.add_info(infos, {"success": told}, i)
-        self.old = ended
-        return (*results, infos)
-
-
-@vector_env_mutant("infos_without_others_entries")
-class NoneInOtherRows(RowsEnv):
-    def step(self, actions: Any) -> Any:
-        *results, infos = super().step(actions)
-        events = [row.done == 2 for row in self.rows]
-        if any(events):
-            infos["event"] = np.array(["half time" if event else None for event in events])
-        return (*results, infos)
-
-
-@vector_env_mutant("infos_of_the_autoreset", modes=("SameStep",))
-class InfosOfAutoresetsAreLost(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        super().restart(i, info)
-        return {}
-
-
-@vector_env_mutant("infos_of_the_autoreset", modes=("SameStep",))
-class InfosOfAutoresetsAreFinal(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        first = super().restart(i, info)
-        self.finals[i] = self.finals[i][0], {**deepcopy(first), **info}
-        return first
-
-
-@vector_env_mutant("rows_independent")
-class InfosOfOthersLostAtEnds(RowsEnv):
-    def step(self, actions: Any) -> Any:
-        *results, infos = super().step(actions)
-        ended = self.flags.any(axis=0)
-        for key in {"x", "nested"} & infos.keys() if ended.any() else ():
-            infos[f"_{key}"] = infos[f"_{key}"] & ended
-        return (*results, infos)
-
-
-@vector_env_mutant("limits_by_row", endings=("terminated",))
-class OneCounterForAll(RowsEnv):
-    most = 29
-
-    def __init__(self, form: Form) -> None:
-        super().__init__(form)
-        self.count = 0
-
-    def clear(self, rows: Any, masked: bool) -> None:
-        super().clear(rows, masked)
-        if not masked:
-            self.count = 0
-
-    def advance(self, actions: list[Any]) -> None:
-        self.count += 1
-        super().advance(actions)
-
-    def step_row(self, i: int, action: Any) -> None:
-        row = self.rows[i]
-        step = row.step
-        if self.count % self.most == 0:
-            row.step = lambda action: _cut(step(action))  # type: ignore[method-assign]
-        super().step_row(i, action)
-        row.step = step  # type: ignore[method-assign]
-
-
-def _cut(result: Any) -> Any:
-    obs, reward, terminated, _, info = result
-    return obs, reward, terminated, True, info

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 from conformance.specimens import accused
-from conformance.specimens.broken.several_episodes import Pictures, Speeds
+from conformance.specimens.broken.vec_env_long import Pictures, Speeds
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowsEnv

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
-from conformance.specimens.broken.several_episodes import RowsCounted
+from conformance.specimens.broken.vector_env_long import RowsCounted
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine

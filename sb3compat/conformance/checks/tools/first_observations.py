@@ -1,0 +1,172 @@
+"""The first observations of episodes: after an end as after a reset, by those of many episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sb3compat.conformance.checks.tools.evidence import (
+    CHANCE,
+    FEWEST,
+    Pairs,
+    distinct,
+    equal,
+    followed,
+    too_much_alike,
+    values,
+)
+from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.subject.traits import floats
+from sb3compat.conformance.values import Several, Value
+from sb3compat.conformance.variants import seed_before
+
+kept, strays = PRELUDE["kept"], PRELUDE["strays"]
+
+
+def like_reset(record: Record) -> Iterator[Demand]:
+    """Episodes after an end begin as those after a reset do.
+
+    Raises:
+        NotExercisedError: If too few episodes end.
+    """
+    known: list[Value] = []
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        starts = [episode.first for episode in _reset(found)]
+        firsts = [episode.first for episode in found if episode.by != "reset"]
+        if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
+            continue
+        judged = True
+        known += starts
+        yield from _begins_as_known(starts, firsts, i)
+        yield from _never_strays(starts, followed(found), i)
+        yield from _drawn_anew(starts, firsts, i)
+        yield from _lasts(found, len(starts), i)
+    if not judged:
+        raise NotExercisedError("too few episodes ended")
+    # Of rows that begin anew in one step, the first may be the only one that is looked after.
+    second = _after_others(record)
+    if len(second) >= FEWEST:
+        yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
+
+
+def _after_others(record: Record) -> list[Episode]:
+    """The episodes that begin after an end, in the same step as one of a row above."""
+    begun: set[Call] = set()
+    found = []
+    for episodes in by_row(record):
+        later = [episode for episode in episodes if episode.by != "reset"]
+        found += [episode for episode in later if episode.start in begun]
+        begun.update(episode.start for episode in later)
+    return found
+
+
+def _reset(found: list[Episode]) -> list[Episode]:
+    """The episodes after resets; of those under one seed, which begin alike, the first."""
+    seeds: set[object] = set()
+    kept = []
+    for episode in (each for each in found if each.by == "reset"):
+        seed = seed_before(episode.record, episode.start)
+        if seed is None or seed not in seeds:
+            kept.append(episode)
+        seeds.add(seed)
+    return kept
+
+
+def starts_drawn_anew(record: Record) -> Iterator[Demand]:
+    """First observations after ends are drawn, where those after resets are vectors of floats.
+
+    Raises:
+        NotExercisedError: If too few episodes end, or they are none.
+    """
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        starts = [episode.first for episode in _reset(found)]
+        firsts = [episode.first for episode in found if episode.by != "reset"]
+        if len(firsts) >= FEWEST and len(starts) >= 2 and floats(starts[0].value).size:
+            judged = True
+            yield from _drawn_anew(starts, firsts, i)
+    if not judged:
+        raise NotExercisedError("too few episodes ended, or observations are no vectors of floats")
+
+
+def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
+    should = f"as after each of {len(starts)} resets"
+    values = Several(starts), Several(firsts), firsts[-1]
+    yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
+
+
+def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]:
+    """No part of the first observations after ends leaves what all resets share."""
+    lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
+    if not pairs or not strays(*map(values, (starts, firsts, lasts))):
+        return
+    away = [first for first in firsts if not kept(values(starts), [first.value])]
+    yield expect(
+        "not strays({0}, {1}, {2})",
+        Several(starts),
+        Several(firsts),
+        Several(lasts),
+        away[-1],
+        what="{3}",
+        should=f"as after each of {len(starts)} resets; it differs at {len(away)} ends",
+        row=i,
+        like=starts[0],
+    )
+
+
+def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
+    if too_much_alike(values(starts), values(firsts)):
+        should = f"drawn anew, as after resets, not the same at {len(firsts)} ends"
+        condition = f"distinct({{0}}) > {distinct(values(firsts))}"
+        yield expect(condition, Several(firsts), firsts[-1], what="{1}", should=should, row=i)
+
+
+def _stays(found: list[Episode]) -> bool:
+    """Whether an episode begins where the last one ended: then an end leaves its mark by design."""
+    over = [episode for episode in found if episode.over]
+    after = {id(a): b for a, b in pairwise(found) if b.by != "reset"}
+    pairs = [(episode, after[id(episode)]) for episode in over if id(episode) in after]
+    return any(equal(one.last.value, other.first.value) for one, other in pairs)
+
+
+def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
+    """Episodes after an end are not all over after as many steps as none after a reset is.
+
+    Then the time limit goes on counting, or does not count the same steps. Terminations count only
+    if they look like those at a limit: after a reset, too, they all come after as many steps.
+    """
+    over = [episode for episode in found if episode.over]
+    later = [episode for episode in over if episode.by != "reset"]
+    first = [len(episode.steps) for episode in _reset(over)]
+    lasted = [len(episode.steps) for episode in later]
+    cut = {episode.cut for episode in over}
+    if not first or len(set(lasted)) != 1 or len(cut) != 1:
+        return
+    if cut == {False} and len(set(first)) != 1:
+        return
+    n, m = len(first), len(later)
+    if len(set(first)) == 1:  # as likely as it can be, if the limit is drawn
+        chance = (n / (n + m)) ** n * (m / (n + m)) ** m / 10
+    else:
+        chance = (2 / (n + 2)) ** m if lasted[0] == 1 else 1.0
+    if lasted[0] not in first and chance < CHANCE:
+        ends = Several([_flags(episode) for episode in later])
+        should = (
+            f"after {first[0]} steps, as after {resets} resets, and not over after {lasted[0]}"
+            if len(set(first)) == 1
+            else f"after {min(first)} steps at least, as after {resets} resets"
+        )
+        yield expect("not all({0})", ends, what="{0}", should=should, row=i)
+
+
+def _flags(episode: Episode) -> Value:
+    """The flag of an end."""
+    end = episode.end
+    if episode.record.family == "vec_env":
+        return end.dones[episode.row]
+    return (end.truncations if episode.cut else end.terminations)[episode.row]

@@ -1,0 +1,286 @@
+"""The last observations of episodes come about as all others do, by those of many episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from sb3compat.conformance.checks.tools.evidence import (
+    CHANCE,
+    FEWEST,
+    STEPS,
+    Pairs,
+    distinct,
+    equal,
+    followed,
+    moves_of,
+    values,
+)
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.subject.traits import floats
+from sb3compat.conformance.values import Several, Value
+from sb3compat.conformance.variants import action_of, seed_before
+
+# That so many truncations all lead from different places to one place, or to another scale, is no
+# chance.
+_CUTS = 8
+# So many different ones show that something varies.
+_VARIED = 3
+
+pieces, pushed, rescaled = map(PRELUDE.__getitem__, ("pieces", "pushed", "rescaled"))
+
+
+def last_like_steps(record: Record) -> Iterator[Demand]:
+    """The last observations of episodes come about as all other observations do.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    for i, found in enumerate(by_row(record)):
+        yield from _not_the_next_first(found, i)
+        yield from _in_known_order(found, i)
+        yield from _pushed_on(found, i)
+        cuts = [episode for episode in found if episode.cut]
+        if len(cuts) < FEWEST:
+            continue
+        record.judged = True
+        moves = [pair for episode in found for pair in moves_of(episode)]
+        yield from _no_one_place(found, cuts, moves, i)
+        yield from _on_one_scale(cuts, moves, i)
+    if not record.judged:
+        raise NotExercisedError("too few episodes were truncated")
+
+
+def _no_one_place(
+    found: list[Episode], cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
+) -> Iterator[Demand]:
+    """Truncated episodes, from wherever, do not all end with zeros that are seen nowhere else.
+
+    A world may lead to one place when the time is up. It is another one, or is met elsewhere, too.
+    """
+    lasts = [episode.last for episode in cuts]
+    befores = [episode.seen[-2].value for episode in cuts]
+    known = values(lasts)
+    if len(known) < _CUTS or distinct(known) > 1 or distinct(befores) < FEWEST:
+        return
+    parts = pieces(known[0])
+    if any(piece.dtype.kind not in "biufc" or piece.any() for piece in parts):
+        return
+    places = [*(e.first.value for e in found), *(after.value for _, after in moves)]
+    if not any(equal(known[0], place) for place in places):
+        should = f"the observation after the last action, not zeros at {len(known)} ends"
+        yield expect(
+            "distinct({0}) > 1", Several(lasts), lasts[-1], what="{1}", should=should, row=i
+        )
+
+
+def ends_unlike_starts(record: Record, accused: Literal["last", "first"]) -> Iterator[Demand]:
+    """Last observations are not the first ones of the next episodes, where one of both is wrong.
+
+    Args:
+        record: The record.
+        accused: The one that this is about. First ones lie within the range of those after resets.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    for i, found in enumerate(by_row(record)):
+        record.judged |= len(followed(found)) >= FEWEST
+        for kind, pairs in _alike_by_no_chance(found):
+            if _look_first(found, [after.first.value for _, after in pairs]) == (accused == "last"):
+                yield _not_all_alike(pairs, kind, accused, i)
+    if not record.judged:
+        raise NotExercisedError("too few episodes ended")
+
+
+def _not_the_next_first(found: list[Episode], i: int) -> Iterator[Demand]:
+    """Last observations are not the first ones of the next episodes, whichever of both is wrong."""
+    for kind, pairs in _alike_by_no_chance(found):
+        yield _not_all_alike(pairs, kind, "last", i, ", or the first ones are wrong")
+
+
+def _not_all_alike(pairs: Pairs, kind: str, accused: str, i: int, more: str = "") -> Demand:
+    first, last = "the first observation of the next episode", "the last one of the episode"
+    should = {
+        "last": f"{last}; at every {kind}, it equals {first}{more}",
+        "first": f"{first}; at every {kind}, it equals {last} before",
+    }
+    lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
+    return expect(
+        "not all(map(equal, {0}, {1}))",
+        Several(lasts),
+        Several(firsts),
+        (lasts if accused == "last" else firsts)[-1],
+        what="{2}",
+        should=should[accused],
+        row=i,
+    )
+
+
+def _alike_by_no_chance(found: list[Episode]) -> Iterator[tuple[str, Pairs]]:
+    """The kinds of ends at which all last observations are the next first ones, and must not be."""
+    pairs = followed(found)
+    kinds = {
+        "end": pairs,
+        # Code that handles truncations apart from terminations may be wrong in one of both.
+        "truncation": [(a, b) for a, b in pairs if a.cut],
+        "termination": [(a, b) for a, b in pairs if not a.cut],
+    }
+    for kind, some in kinds.items():
+        if (kind == "end" or len(some) < len(pairs)) and _all_alike_by_no_chance(found, some):
+            yield kind, some
+
+
+def _all_alike_by_no_chance(found: list[Episode], pairs: Pairs) -> bool:
+    """Whether all last observations are the first ones of the next episodes, and must not be.
+
+    That is so by design where nothing is moved by a reset, and by chance where all episodes begin
+    in one place: then truncations count only, from different places and with that place seen rarely
+    otherwise, and where nothing but truncations ends an episode.
+    """
+    known = [(a.last.value, b.first.value) for a, b in pairs]
+    if len(pairs) < FEWEST or not all(equal(last, first) for last, first in known):
+        return False
+    moves = [pair for episode in found for pair in moves_of(episode)]
+    starts = [first for _, first in known]
+    there = sum(equal(after.value, start) for _, after in moves for start in starts[:FEWEST])
+    if ((there / FEWEST + 1) / (len(moves) + 2)) ** len(pairs) >= CHANCE:
+        return False
+    if distinct(starts) >= _VARIED:
+        # A seed may move what a reset without one leaves where it is.
+        broken = [(a, b) for a, b in pairwise(found) if not a.over and _is_unseeded_reset(b)]
+        return sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken) >= _VARIED
+    befores = [a.seen[-2].value for a, _ in pairs]
+    return all(e.cut for e in found if e.over) and distinct(befores) >= _VARIED
+
+
+def _is_unseeded_reset(episode: Episode) -> bool:
+    return episode.by == "reset" and seed_before(episode.record, episode.start) is None
+
+
+def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
+    """Whether all lie in the range of observations after resets; None if that says nothing."""
+    known = [floats(episode.first.value) for episode in found if episode.by == "reset"]
+    if len(known) < FEWEST or not known[0].size:
+        return None
+    low, high = np.min(known, axis=0), np.max(known, axis=0)
+    margin = (high - low) / 2
+    values = [floats(first) for first in firsts]
+    return all(bool(((v >= low - margin) & (v <= high + margin)).all()) for v in values)
+
+
+def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
+    """Last observations do not have the entries of what other steps lead to in another order.
+
+    Where one action leads from one observation to one other, it does so in the last step, too. An
+    end may be shown by other entries; it may lead to a place that is seen elsewhere, as well.
+    """
+    after: dict[tuple[bytes, bytes], Value] = {}
+    ends: dict[bool, list[tuple[tuple[bytes, bytes], Value]]] = {True: [], False: []}
+    repeated = 0
+    for episode in found:
+        moves = list(_moves_by_action(episode))
+        if episode.over:
+            ends[episode.cut].append(moves.pop())
+        for way, then in moves:
+            repeated += way in after
+            if not equal(after.setdefault(way, then).value, then.value):
+                return
+    if repeated < STEPS:
+        return
+    seen = {before for before, _ in after} | {_bytes(then.value) for then in after.values()}
+    for some in ends.values():
+        known = [(last, after[way]) for way, last in some if way in after]
+        lasts = [last.value for last, _ in known]
+        if (
+            len(known) >= _CUTS
+            and seen.isdisjoint(map(_bytes, lasts))
+            and all(_reordered(last.value, expected.value) for last, expected in known)
+            and distinct(lasts) >= FEWEST
+        ):
+            last, expected = known[-1]
+            should = "as after the same observation and action in other steps, in the same order"
+            yield expect("equal({0}, {1})", last, expected, should=should, row=i, like=expected)
+
+
+def _moves_by_action(episode: Episode) -> Iterator[tuple[tuple[bytes, bytes], Value]]:
+    """For each step the observation before it with the action, and the observation after it."""
+    for step, (before, after) in zip(episode.steps, pairwise(episode.seen), strict=True):
+        action = action_of(episode.record, step.copies["actions"], episode.row)
+        yield (_bytes(before.value), _bytes(action)), after
+
+
+def _bytes(value: Any) -> bytes:
+    return b" ".join(piece.tobytes() for piece in pieces(value))
+
+
+def _reordered(one: Any, other: Any) -> bool:
+    """Whether two observations have the same entries, in another order."""
+    parts = list(zip(pieces(one), pieces(other), strict=False))
+    return not equal(one, other) and all(equal(np.sort(a), np.sort(b)) for a, b in parts)
+
+
+def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
+    """A last observation is a stack of frames as all others are: the one before, moved on."""
+    moves = [pair for episode in found for pair in moves_of(episode)]
+    over = [episode for episode in found if episode.over and len(episode.steps) > 1]
+    if len(moves) < STEPS or len(over) < FEWEST:
+        return
+    before, after = ([pair[k] for pair in moves] for k in (0, 1))
+    stack = _stack(values(before), values(after))
+    if stack is None:
+        return
+    lasts, befores = [episode.last for episode in over], [episode.seen[-2] for episode in over]
+    if any(pushed([b.value], [a.value], *stack) for b, a in zip(befores, lasts, strict=True)):
+        return
+    axis, count = stack
+    yield expect(
+        f"pushed([{{1}}], [{{0}}], {axis}, {count})",
+        lasts[-1],
+        befores[-1],
+        should="the frames before the last action, moved on by one, as after all other steps",
+        row=i,
+    )
+
+
+def _stack(before: list[Any], after: list[Any]) -> tuple[int, int] | None:
+    """The axis of a stack of frames, and the size of a frame along it; None if there is none."""
+    first = before[0]
+    if not isinstance(first, np.ndarray) or not first.ndim or distinct(after[:STEPS]) < STEPS / 2:
+        return None
+    for axis in {0, first.ndim - 1}:
+        for frames in range(2, 9):
+            count, rest = divmod(first.shape[axis], frames)
+            if count and not rest and pushed(before, after, axis, count):
+                return axis, count
+    return None
+
+
+def _on_one_scale(
+    cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
+) -> Iterator[Demand]:
+    """Truncations do not lead to another scale, as that of an observation before processing."""
+    lasts, befores = [episode.last for episode in cuts], [episode.seen[-2] for episode in cuts]
+    if len(moves) < STEPS or len(cuts) < _CUTS:
+        return
+    before, after = ([pair[k] for pair in moves] for k in (0, 1))
+    if not rescaled(*map(values, (before, after, befores, lasts))):
+        return
+    yield expect(
+        "not rescaled({0}, {1}, {2}, {3})",
+        Several(before),
+        Several(after),
+        Several(befores),
+        Several(lasts),
+        lasts[-1],
+        what="{4}",
+        should=f"on the scale of {short(befores[-1].value, 80)}, the one before it",
+        row=i,
+    )
