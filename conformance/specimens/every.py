@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from conformance.specimens import forms
 from conformance.specimens.broken import (
-    several_episodes,
     vec_env_access,
     vec_env_alike,
     vec_env_episodes,
+    vec_env_long,
     vec_env_state,
     vec_env_step,
     vector_env_alike,
     vector_env_basics,
     vector_env_endings,
+    vector_env_long,
     vector_env_resets,
     vector_env_rows,
 )
@@ -26,11 +27,12 @@ MODULES = (
     vec_env_state,
     vec_env_access,
     vec_env_alike,
+    vec_env_long,
     vector_env_basics,
     vector_env_rows,
     vector_env_resets,
     vector_env_endings,
     vector_env_alike,
-    several_episodes,
+    vector_env_long,
     forms,
 )
