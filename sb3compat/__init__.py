@@ -1,6 +1,6 @@
 """Gymnasium's vector environments and Stable-Baselines3's, each presented exactly as the other.
 
-Importing this package imports NumPy and Gymnasium only. Names are resolved on first use, so that
+Importing this package imports no other library. Names are resolved on first use, so that
 Stable-Baselines3, and with it torch, is not imported before an environment is adapted. A worker
 process that only unpickles an object of this package imports neither.
 """

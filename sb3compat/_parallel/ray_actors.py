@@ -143,7 +143,9 @@ class Actors(Workers):
 
     def _launch(self, workers: Sequence[int]) -> None:
         if not ray.is_initialized():
-            raise WorkerError("Ray has been shut down; build a new environment.")
+            raise WorkerError(
+                "Expected Ray to be running, but it was shut down. Make a new environment."
+            )
         cls = ray.remote(RowsActor).options(**self._options)
         try:
             for worker in workers:
@@ -166,7 +168,7 @@ class Actors(Workers):
             if isinstance(error, ray.exceptions.ActorUnschedulableError):
                 raise not_started(1, count, self._options, "at all") from error
             raise WorkerError(
-                f"Expected an actor of Ray to start with actor_options={self._options}, got: "
+                f"Expected a Ray actor to start with actor_options={self._options}, got: "
                 f"{error}\nEach node needs sb3compat and what the functions need, in the same "
                 "versions as here; runtime_env can install it."
             ) from error

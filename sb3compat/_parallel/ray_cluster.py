@@ -65,8 +65,8 @@ def default_workers(options: Mapping[str, Any]) -> int:
         raise ValueError(
             f"Expected workers to be given where actors go to {_named(group)}, as in a trial of "
             f"Ray Tune, got workers=None. It has {len(group.bundle_specs)} bundles, of which this "
-            "process may take one itself; or place the actors outside: "
-            "actor_options={'scheduling_strategy': 'DEFAULT'}."
+            "process may occupy one; pass workers=, one for each other bundle. Or place the actors "
+            "outside of it: actor_options={'scheduling_strategy': 'DEFAULT'}."
         )
     wanted, free = _wanted(options), ray.available_resources()
     fits = [free.get(name, 0) / amount for name, amount in wanted.items()]
@@ -99,9 +99,11 @@ def not_started(missing: int, count: int, options: Mapping[str, Any], why: str) 
         why: What they did not do.
     """
     group = group_of(options)
-    many = f"Expected {count} Ray actor{'s' * (count > 1)} with {_asked_for(options)} each to start"
     way_out = _of_cluster() if group is None else _of_group(group, count, options)
-    return WorkerError(f"{many}, but {missing} did not {why}. {way_out}")
+    return WorkerError(
+        f"Expected {count} Ray actors with {_asked_for(options)} each to start, but {missing} did "
+        f"not {why}. {way_out}"
+    )
 
 
 def _of_cluster() -> str:

@@ -87,8 +87,8 @@ class Starting:
         texts = []
         for worker in workers[:_MOST_WORKERS]:
             known, where = worker in self._at, self._where(worker)
-            said = f"has been at {where}" if known else f"has not said where it is: {where}"
-            texts.append(f"A {self._noun} {said}.")
+            said = "has been calling" if known else "has not reported which function it calls:"
+            texts.append(f"A {self._noun} {said} {where}.")
         more = len(workers) - len(texts)
         return "\n".join([*texts, *[f"{more} more are late as well."] * bool(more)])
 

@@ -23,7 +23,7 @@ class WorkerStats(BaseCallback):
     - `workers/restarts`: how many lost workers were replaced so far.
 
     If `busy_share` is near `wait_share` and `step_ms` differs, the slowest worker holds up the
-    others. If `wait_share` is small, the environments are not what the training waits for.
+    others. If `wait_share` is small, the algorithm takes most of the time.
 
     Without this callback, nothing is measured. With it, a step takes some microseconds longer.
 
@@ -36,7 +36,7 @@ class WorkerStats(BaseCallback):
         ImportError: If Stable-Baselines3 is missing.
         TypeError: If `seconds` is no number.
         ValueError: If `seconds` is not positive and finite.
-        UnsupportedEnvError: When the training starts, if the environment is none.
+        UnsupportedEnvError: When the training starts, if the environment is no `ParallelVecEnv`.
 
     Example:
         >>> import sb3compat

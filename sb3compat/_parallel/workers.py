@@ -333,7 +333,7 @@ class Workers(ABC):
         for worker in sorted(workers):
             if worker not in answers and worker in self.lost:
                 raise WorkerError(
-                    f"The {self.noun} of {self._functions(worker)} has died while it made them "
+                    f"The {self.noun} of {self._functions(worker)} died while it called them "
                     f"({self.lost[worker]}); its own output may say why."
                 )
         return answers

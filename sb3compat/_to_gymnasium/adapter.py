@@ -68,7 +68,8 @@ def to_gymnasium(
 
     For the same sub-environments, seeds and actions, the result returns what Gymnasium's own
     `SyncVectorEnv` returns in that mode, with two exceptions that come from SB3: `DummyVecEnv`
-    rounds rewards to float32, and an episode that ends in both ways at once counts as terminated.
+    rounds rewards to float32, and an episode that is terminated and truncated in the same step
+    counts as terminated.
 
     Args:
         vec_env: A `VecEnv`, with or without wrappers, or an object with its methods. A
@@ -92,7 +93,7 @@ def to_gymnasium(
         UnsupportedSpaceError: If SB3 has no way to batch its observations.
         AutoresetModeError: If `vec_env` cannot be presented in that mode, or is a `VectorEnv` in
             another one.
-        ValueError: If an option does not go with the mode, or with a `VectorEnv`.
+        ValueError: If an argument cannot be combined with the mode, or with a `VectorEnv`.
 
     Example:
         >>> import sb3compat
@@ -266,7 +267,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
                 nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
             ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
-            CallOrderError: If a reset is due: the first, or after an error or use of `vec_env`.
+            CallOrderError: If `reset` has to be called first: before the first step, after an
+                error, or after direct use of `vec_env`.
             ClosedError: If the environment was closed.
         """
         self._check_open()

@@ -90,7 +90,7 @@ def check_env(env: object) -> None:
                 f"Expected wrappers that present each row of {base} as one row, got "
                 f"num_envs={env.num_envs} of {env} and num_envs={base.num_envs} of the environment "
                 "inside. Derive a class from gymnasium.vector.VectorEnv that holds the environment "
-                "and drives it, in the place of the wrapper."
+                "and steps it, and use this class instead of the wrapper."
             )
         _check_spaces(env)
         if isinstance(base, SyncVectorEnv):

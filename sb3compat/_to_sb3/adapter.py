@@ -50,7 +50,7 @@ def to_sb3(
         require_final_obs: Whether a SAME_STEP environment must give the last observation of each
             episode. With False, a *terminated* episode may end without `terminal_observation`. A
             truncated episode may not, as its value could not be bootstrapped.
-        padding: Opt-in for NEXT_STEP environments without a partial reset: deliver the reset step
+        padding: Accepts NEXT_STEP environments without a partial reset: returns the reset step
             as one more step of the episode, with `done=True`, reward 0 and
             `infos[i]["sb3compat.padding"]`. Episodes grow by one step, and the value of truncated
             states is biased. The stream is not exact, so this is not the default.
@@ -63,9 +63,11 @@ def to_sb3(
     Raises:
         UnsupportedEnvError: If `env` is not a vector environment, or cannot be adapted.
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
-        AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
-        ValueError: If `padding` is True although the exact stream is available; if `timeout` is
-            not positive and finite, or `env` is not an `AsyncVectorEnv` without vector wrappers.
+        AutoresetModeError: If the environment does not declare its mode, or if `autoreset_mode`
+            contradicts it.
+        ValueError: If `padding` is True although the environment can be presented exactly; if
+            `timeout` is not positive and finite, or `env` is not an `AsyncVectorEnv` without
+            vector wrappers.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:

@@ -58,8 +58,9 @@ class PartialReset(Protocol):
       makes steps faster.
     - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
       leaves pending.
-    - `keeps_others`: true if the observations of the rows outside `mask` are those that they have
-      had. Wrappers that treat a reset of some rows as one of all are then found out.
+    - `keeps_others`: True if the function returns the observations of the rows outside `mask`
+      unchanged. `to_sb3` can then detect a wrapper that treats a reset of some rows as a reset of
+      all rows, and raises an error.
     - `watch(env, autoreset_mode)`: refuses settings under which the environment reports endings
       that it does not act on; if they cannot be read, it returns an `EndingWatch`.
     - `largest_seed`: the largest seed of a row that the environment takes, the smallest being 0.
@@ -177,7 +178,7 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
         function: A `PartialReset`: `function(env, mask)` returns `(observations, infos)`. For an
-            environment whose `reset` honours `options["reset_mask"]`,
+            environment whose `reset` supports `options["reset_mask"]`,
             `sb3compat.reset_with_mask` is that function. When left out, a decorator is returned.
 
     Returns:
@@ -277,7 +278,7 @@ def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
 def reset_with_mask(
     env: AnyVectorEnv, mask: Flags, *, seed: Any = None, options: Options | None = None
 ) -> VectorResetResult:
-    """The partial reset of an environment that honours `options["reset_mask"]`.
+    """The partial reset of an environment that supports `options["reset_mask"]`.
 
     Gymnasium's convention for masked resets, which `SyncVectorEnv`, `AsyncVectorEnv` and ale-py's
     `AtariVectorEnv` follow.

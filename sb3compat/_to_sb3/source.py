@@ -150,6 +150,6 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
         "Alternatives: build it with "
         "autoreset_mode=AutoresetMode.SAME_STEP, if it has that mode; register a partial reset: "
         f"sb3compat.register_partial_reset({type(base).__name__}, function) (with "
-        "sb3compat.reset_with_mask as the function, if its reset honours options['reset_mask']); "
+        "sb3compat.reset_with_mask as the function, if its reset supports options['reset_mask']); "
         "or pass padding=True, which makes each episode one step longer and is not exact."
     )

@@ -264,7 +264,7 @@ class Wrapped:
             raise PartialResetError(
                 f"Expected a reset of the rows {shown(np.flatnonzero(mask).tolist())} to step no "
                 f"row, but a wrapper in {self.env} has stepped {self.base.env} in its reset: the "
-                "other rows, whose episodes go on, have moved as well. Take those steps in a "
+                "other rows, whose episodes continue, were stepped as well. Take these steps in a "
                 "wrapper around each sub-environment, or build the environment with "
                 "autoreset_mode=AutoresetMode.SAME_STEP."
             )

@@ -51,7 +51,10 @@ class Trace:
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """What looks wrong, each once. Empty does not mean that all is right: run the kit."""
+        """The values that look wrong, each once.
+
+        An environment without marks may still be wrong: run the kit.
+        """
         return marks_in(self.layouts)
 
     def show(self, width: int | None = None) -> None:
@@ -86,7 +89,7 @@ class Trace:
         print_layouts(console, self.name, self.layouts, seed=self.seed, steps=self.steps)
 
     def html(self) -> str:
-        """The trace as a page with the layouts side by side, which loads nothing.
+        """The trace as one HTML file without external files, with the layouts side by side.
 
         Raises:
             ModuleNotFoundError: If jinja2 is missing.
@@ -121,7 +124,7 @@ def trace(
     same seed, and each row takes the same random actions. If the environment cannot be presented
     with one of these APIs, the trace says why.
 
-    What breaks a check of the kit is marked. Some checks need several episodes: for them the
+    Values that fail a check of the kit are marked. Some checks need several episodes: for them, the
     environment itself is stepped on up to four ends in each row, and then reset a few times.
 
     Args:

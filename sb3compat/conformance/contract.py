@@ -144,7 +144,7 @@ def check(
 
     Args:
         family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
-        severity: `"error"` if a failure breaks the contract, `"warning"` if it is hazardous only.
+        severity: `"error"` if a failure breaks the contract, `"warning"` if it is risky only.
         source: Where the clause is written down.
         group: The heading under which it is listed; the package of the function by default.
         needs: Capabilities without which it is skipped, as `sb3compat list` names them.

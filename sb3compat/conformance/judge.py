@@ -42,7 +42,7 @@ from sb3compat.errors import shown
 
 @dataclass(frozen=True)
 class Demand:
-    """What has to hold.
+    """A condition that must be true.
 
     Attributes:
         condition: An expression with `{0}`, `{1}` and so on in the place of values.
@@ -119,7 +119,7 @@ def expect(
     bounds: bool = False,
     like: Value | None = None,
 ) -> Demand:
-    """What has to hold of the values of a record; a check yields it.
+    """A condition on values of a record; a check yields it.
 
     Args:
         condition: An expression with `{0}`, `{1}` and so on in the place of the values. It may use

@@ -31,7 +31,7 @@ from sb3compat.conformance.values import Value, constant
 class Scene(Choices):
     """What a scenario gets: instances of the environment, draws for their calls, and facts.
 
-    A scenario calls the methods of its instances as usual, and yields what has to hold as soon as
+    A scenario calls the methods of its instances as usual, and yields each condition as soon as
     it can be told: it ends at the first demand that does not hold, or at a call that raises. It is
     run several times, and what differs from run to run has to come from `choose` or another draw.
 
@@ -102,7 +102,7 @@ class Scene(Choices):
         return env, env.restart(seed)
 
     def let(self, name: str, value: Any) -> Recorded:
-        """An object of the caller to pass to a method; its `value` shows what became of it."""
+        """An object to pass to a method; its `value` shows whether a call changed it."""
         record = Record(self.subject, name, self._next())
         record.made = f"{name} = {to_source(value)}"
         self._before_call(record.made)

@@ -26,7 +26,7 @@ from sb3compat.errors import UnsupportedEnvError, shown
 
 _INSTEAD = (
     "Use episodic_life=True, which starts a new game after a lost life, or AtariEnv with SB3's "
-    "AtariWrapper in each row, which goes on with the game"
+    "AtariWrapper in each row, which continues the game"
 )
 
 
@@ -67,7 +67,7 @@ class LivesWatch:
             raise UnsupportedEnvError(
                 f"Expected to know what {self._env} does after a lost life, but it was built "
                 "directly, and does not show whether it starts a new game (episodic_life=True) or "
-                "goes on (life_loss_info=True, which cannot be adapted). Build it with "
+                "continues the game (life_loss_info=True, which cannot be adapted). Build it with "
                 "gymnasium.make_vec('ALE/...', episodic_life=True), whose spec shows it, or with "
                 "autoreset_mode=AutoresetMode.SAME_STEP, where the frame numbers show it."
             )

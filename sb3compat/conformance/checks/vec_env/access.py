@@ -110,7 +110,7 @@ def numpy_int_indices(scene: Scene) -> Iterator[Demand]:
 
 @error(group="sub-environments", source=SB3_SOURCE, needs=_SUB_ENVS, after=BASICS["vec_env"])
 def missing_attr_raises_and_survives(scene: Scene) -> Iterator[Demand]:
-    """`get_attr` raises AttributeError for a missing attribute, and the environment goes on.
+    """`get_attr` raises AttributeError for a missing attribute, and the environment still works.
 
     `has_attr` and algorithms that look for optional methods rely on the type. Typical mistake: the
     exception ends the worker process, and the caller gets an EOFError at once or at the next

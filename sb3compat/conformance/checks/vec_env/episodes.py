@@ -195,7 +195,7 @@ def terminal_observation_is_last(record: Record) -> Iterator[Demand]:
     ),
 )
 def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
-    """`terminal_observation` comes about as the observations of all other steps do.
+    """`terminal_observation` is computed like the observations of all other steps.
 
     The last observations of several episodes are held against what other steps do. Typical
     mistakes: an observation without the processing that `obs` has been through, or without the last

@@ -93,7 +93,7 @@ def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterato
     Algorithms do write: they correct rewards for time limits, normalise observations, and add
     keys to infos. If the environment returns its own state, that changes it. Return copies.
     """
-    yield from alike(record, twin, "as in an instance whose results nobody wrote into")
+    yield from alike(record, twin, "as in an instance whose results were not written into")
 
 
 @warning(group="ownership", source=SB3_GUIDE)

@@ -132,5 +132,5 @@ def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
     kwargs = _for_a_picture(twins.env) if reading == "render" else {}
     scene.caught(getattr(twins.env, reading), *args, **kwargs)
     for one, other in twins.steps():
-        yield from twins.same(one, other, "as in an instance that nobody has looked at")
+        yield from twins.same(one, other, "as in an instance that was not rendered or read")
         scene.caught(getattr(twins.env, reading), *args, **kwargs)

@@ -130,7 +130,7 @@ def _of_row(calls: list[Call], i: int) -> list[Value]:
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, new=True)
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
-    """A second seed on one instance is heeded as the first one was.
+    """A second seed has an effect on the same instance, as the first seed had.
 
     Algorithms and evaluations seed an environment that has been in use. Typical mistake: the
     generator is made with the first seed, and later ones are ignored.

@@ -123,7 +123,7 @@ def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
         one, other = step_both(env, twin, act())
         for result in RESULTS:
             got, expected = getattr(one, result), getattr(other, result)
-            should = "as in an instance that nobody has looked at"
+            should = "as in an instance that was not rendered or read"
             yield expect("equal({0}, {1})", got, expected, should=should, like=expected)
         scene.caught(getattr(env, reading), *args)
 

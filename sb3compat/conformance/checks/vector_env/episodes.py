@@ -97,7 +97,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     ),
 )
 def last_obs_like_others(record: Record) -> Iterator[Demand]:
-    """The last observation of an episode comes about as the observations of all other steps do.
+    """The last observation of an episode is computed like the observations of all other steps.
 
     The last observations of several episodes are held against what other steps do. Typical
     mistakes: an observation without the processing that others have been through, or without the

@@ -99,7 +99,7 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
                 f"not tells_statistics({{0}}, {i})",
                 step.infos,
                 what=f"info_of({{0}}['episode'], {i})",
-                should="none of this row, as its episode goes on",
+                should="no entry of this row, as its episode continues",
                 row=i,
             )
 

@@ -25,7 +25,7 @@ APART = (*NEEDS, "separate_rows")
 
 @error(group=GROUP, source=SYNC, needs=APART, after=EPISODES)
 def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
-    """A masked reset leaves the rows outside the mask where they are.
+    """A masked reset does not change the state of the rows outside the mask.
 
     Their observations are those of the last step, and their episodes go on. An environment that
     ignores the mask resets all rows, and running episodes end without a flag. Read
@@ -51,7 +51,7 @@ def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
     after=(*DETERMINISTIC, "rows_independent", "endings_together"),
 )
 def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
-    """A masked reset does not change how the rows outside the mask go on.
+    """A masked reset does not change the later steps of the rows outside the mask.
 
     They keep their step counters, their generators even if a seed is passed, and in NEXT_STEP mode
     the resets that are due. Clear such state under the mask only.

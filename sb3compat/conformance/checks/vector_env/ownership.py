@@ -71,7 +71,7 @@ def writing_outputs_does_not_change_env(scene: Scene) -> Iterator[Demand]:
         one, other = step_both(env, twin, act())
         for name in RESULTS:
             got, expected = getattr(one, name), getattr(other, name)
-            should = "as in an instance whose results nobody wrote into"
+            should = "as in an instance whose results were not written into"
             yield expect("equal({0}, {1})", got, expected, should=should, like=expected)
         env.overwrite()
 

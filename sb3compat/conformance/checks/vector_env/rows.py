@@ -103,7 +103,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     ),
 )
 def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
-    """An episode after an end goes on as one after `reset()` does.
+    """After an end, the next episode continues like an episode after `reset()`.
 
     Typical mistake: the reset within a step sets back the state that is observed, but not all that
     rewards are computed from, such as the potential or the action of the step before. What an

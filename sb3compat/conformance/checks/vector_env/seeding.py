@@ -72,7 +72,7 @@ def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
 
 @warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
 def seed_used_once(scene: Scene) -> Iterator[Demand]:
-    """A seed is for the reset that it is given to: resets without one draw anew.
+    """A seed is used for one reset; a reset without a seed draws new random numbers.
 
     An environment that uses the seed again in each reset plays the same episode for ever, without
     an error. Make the generator in a reset with a seed, and keep it in resets without one.
@@ -94,7 +94,7 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
 
 @error(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC, new=True)
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
-    """A second seed on one instance is heeded as the first one was.
+    """A second seed has an effect on the same instance, as the first seed had.
 
     Evaluations seed an environment that has been in use. Typical mistake: the generator is made
     with the first seed, and later ones are ignored.
