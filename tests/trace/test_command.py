@@ -39,7 +39,7 @@ def test_files_are_written_although_nobody_reads_what_is_printed(tmp_path: Path)
 
 
 def test_what_looks_wrong_gives_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    target = f"{Path(__file__).with_name('broken.py')}:make_env"
+    target = "tests.conformance.tiny:NoTerminalObservation"
     assert main(["trace", target, "--episodes", "1"]) == 1
     assert "terminal_observation_iff_done" in capsys.readouterr().out
 
