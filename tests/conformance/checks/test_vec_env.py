@@ -33,14 +33,6 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("continuous", [False, True])
-@pytest.mark.parametrize("kind", ["box", "dict", "image"])
-def test_the_correct_family_trains(kind: str, continuous: bool) -> None:
-    factory = partial(Points, Config(observation=kind, continuous=continuous))
-    results = judge(examine(factory), seconds=QUICK, only=TRAINING)
-    assert {r.status for r in results.values()} <= {"passed"}
-
-
 @pytest.mark.parametrize(("step_seconds", "transitions"), [(0.0, 256), (1.0, 64)])
 def test_a_training_is_short_where_steps_are_slow_and_leaves_nothing(
     step_seconds: float, transitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -194,8 +186,6 @@ def test_rows_of_one_generator_are_independent() -> None:
 
 
 # Wrappers of SB3 that work, on environments that make nothing of what these write
-
-
 class _Deaf(dict[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         pass
@@ -211,64 +201,23 @@ class InfosIgnoreWriting(Points):
 
 
 @pytest.mark.parametrize(
-    ("name", "observation", "line", "message"),
+    ("name", "observation", "message"),
     [
-        (
-            "works_under_vec_monitor",
-            "box",
-            "env = VecMonitor(env)",
-            "infos[0]['episode']=<KeyError: 'episode'>, but should be {'r': ",
-        ),
-        (
-            "works_under_vec_normalize",
-            "image",
-            "env = VecNormalize(env)",
-            "but should be normalised, and clipped at 10 [step 3, row 0]",
-        ),
-        (
-            "works_under_vec_frame_stack",
-            "image",
-            "env = VecFrameStack(env, 2)",
-            "but should be of shape (8, 8, 6) [step 3, row 0]",
-        ),
-        (
-            "works_under_vec_transpose_image",
-            "image",
-            "env = VecTransposeImage(env)",
-            "but should be of shape (3, 8, 8) [step 3, row 0]",
-        ),
-        (
-            "works_under_vec_extract_dict_obs",
-            "dict",
-            "env = VecExtractDictObs(env, ",
-            "but should be the entry alone [step 3, row 0]",
-        ),
+        ("monitor", "box", "infos[0]['episode']=<KeyError: 'episode'>, but should be {'r': "),
+        ("normalize", "image", "but should be normalised, and clipped at 10 [step 3, row 0]"),
+        ("frame_stack", "image", "but should be of shape (8, 8, 6) [step 3, row 0]"),
+        ("transpose_image", "image", "but should be of shape (3, 8, 8) [step 3, row 0]"),
+        ("extract_dict_obs", "dict", "but should be the entry alone [step 3, row 0]"),
     ],
 )
-def test_what_a_wrapper_writes_has_to_arrive(
-    name: str, observation: str, line: str, message: str
-) -> None:
+def test_what_a_wrapper_writes_has_to_arrive(name: str, observation: str, message: str) -> None:
     factory = partial(InfosIgnoreWriting, Config(observation=observation))
-    result = judge(examine(factory), only={name}, make_env="")[name]
+    check = f"works_under_vec_{name}"
+    result = judge(examine(factory), only={check}, make_env="")[check]
     assert message in result.message
-    assert line in result.reproduction
     with pytest.raises(AssertionError) as raised:
         exec(result.reproduction, {"make_env": factory})
     assert message in str(raised.value)
-
-
-def test_a_failed_training_is_a_few_lines() -> None:
-    text = _reproduction("RewardsReadOnly", "trains_ppo")
-    _, _, program = text.partition("make_env = MyVecEnv")
-    lines = [ast.unparse(node) for node in ast.parse(program).body]
-    assert [line.partition("(")[0] for line in lines[1:5]] == [
-        "env = make_env",
-        "from stable_baselines3 import PPO",
-        "model = PPO",
-        "model_error = caught",
-    ]
-    assert lines[5].startswith("assert model_error is None, ")
-    assert "PPO learns" in lines[5]
 
 
 # Reproductions
