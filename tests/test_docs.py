@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,38 +20,6 @@ SNIPPETS = {
     )
     for page in PAGES
 }
-
-
-def test_readme_snippets_are_found() -> None:
-    assert len(SNIPPETS["README.md"]) == 3
-    assert any("to_gymnasium(venv)" in code for code in SNIPPETS["README.md"])
-    assert "model.learn(200_000, progress_bar=True)" in SNIPPETS["README.md"][0]
-
-
-# Importing torch takes longer than all that the snippets do: one process imports it, and forks for
-# each script.
-RUNNER = """
-import json, os, runpy, sys
-from multiprocessing import get_context
-
-import stable_baselines3
-
-def run(script):
-    sys.path.insert(0, os.path.dirname(script))
-    out = os.open(script + ".out", os.O_WRONLY | os.O_CREAT)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    sys.argv = [script]
-    runpy.run_path(script, run_name="__main__")
-
-codes = {}
-for script in sys.argv[1:]:
-    process = get_context("fork").Process(target=run, args=(script,))
-    process.start()
-    process.join()
-    codes[script] = process.exitcode
-print(json.dumps(codes))
-"""
 
 
 def scripts_of(page: str) -> list[str]:
@@ -81,45 +46,17 @@ def quick(code: str) -> str:
     return re.sub(r"learn\(\d+(_\d{3})+", "learn(1_000", code)
 
 
-@pytest.fixture(scope="module")
-def ran(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[tuple[int, str]]]:
-    """The exit status and the output of each script, by page, of the pages that are tested."""
-    pytest.importorskip("stable_baselines3")
-    folder = tmp_path_factory.mktemp("snippets")
-    scripts: dict[str, list[Path]] = {}
-    asked = {
-        item.callspec.params["page"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.originalname == "test_snippets_of_a_page_run"
-    }
-    for number, page in enumerate(page for page in SNIPPETS if page in asked):
-        scripts[page] = []
-        for code in scripts_of(page) if SNIPPETS[page] else []:
-            found = FILE.match(code)
-            name = found[1] if found else f"page{number}_{len(scripts[page])}.py"
-            path = folder / f"page{number}" / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(code)
-            scripts[page].append(path)
-    paths = [str(path) for paths in scripts.values() for path in paths]
-    command = [sys.executable, "-c", RUNNER, *paths]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=folder, check=True)
-    codes = json.loads(done.stdout)
-    return {
-        page: [(codes[str(path)], Path(f"{path}.out").read_text()) for path in paths]
-        for page, paths in scripts.items()
-    }
-
-
 @pytest.mark.parametrize("page", [page for page, snippets in SNIPPETS.items() if snippets])
-def test_snippets_of_a_page_run(page: str, ran: dict[str, list[tuple[int, str]]]) -> None:
+def test_snippets_of_a_page_run(page: str, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
     if page.endswith("use-optuna.md"):
         pytest.importorskip("optuna", reason="needs Python 3.11, with what it needs")
-    assert len(ran[page]) == len(scripts_of(page))
-    for code, output in ran[page]:
-        assert code == 0, output
+    for number, code in enumerate(scripts_of(page)):
+        found = FILE.match(code)
+        path = tmp_path / (found[1] if found else f"snippet_{number}.py")
+        path.write_text(code)
+        done = run(path, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", SNIPPETS)

@@ -1,7 +1,6 @@
 """The supported versions: one table, and the pages that repeat it.
 
-And `sb3compat versions`, on what is installed and on altered installations; and the pages that are
-made from a run, which say when they are older than the sources that they judge.
+And `sb3compat versions`, on what is installed and on altered installations.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from sb3compat._upstream.table import NAMES
 from sb3compat._versions import PAIRS, is_supported, missing_names
 from sb3compat.cli import main as command
 from tests.interpreter import run
-from versions import stamps
-from versions.libraries import LIBRARIES
 from versions.pairs import environments
-from versions.results import FILE, REFERENCE, pages, read
 
 ROOT = Path(__file__).parents[1]
 NUMBER = r"\d+\.\d+"
@@ -47,13 +43,6 @@ def test_the_pages_name_the_pairs(page: str) -> None:
     rows = re.findall(rf"^\| ({NUMBER}|none) \| ((?:{NUMBER}|, )+) \|$", text, re.MULTILINE)
     found = {(sb3, gymnasium) for sb3, several in rows for gymnasium in numbers(several)}
     assert found == {(sb3 or "none", gymnasium) for sb3, gymnasium in PAIRS}
-
-
-def test_the_page_shows_the_results() -> None:
-    for name, text in pages(read()).items():
-        shown = (REFERENCE / name).read_text(encoding="utf-8")
-        assert stamps.bare(shown) == text, f"{name}: python -m versions.stamps"
-    assert set(read(FILE)) <= {each.name for each in (*environments(), *LIBRARIES)}
 
 
 # `sb3compat versions`
@@ -145,38 +134,3 @@ def test_supported_pairs(sb3: str | None, gymnasium: str) -> None:
     assert is_supported(sb3, f"{gymnasium}.0a1")
     assert not is_supported("2.5.0", gymnasium)
     assert not is_supported(sb3, "1.0.0")
-
-
-# The pages that are made from a run
-
-NAME = "docs/reference/performance.md"
-TEXT = "# A page\n\nWhat was found.\n"
-
-
-def test_page_of_older_sources_says_so_until_it_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stamps, "PAGES", {NAME: stamps.PAGES[NAME]})
-    page, source = tmp_path / NAME, tmp_path / "sb3compat" / "errors.py"
-    for path in (page, source):
-        path.parent.mkdir(parents=True)
-    source.write_text("one = 1\n")
-    stamps.write(page, TEXT, root=tmp_path)
-    new = page.read_text()
-    assert stamps.main(["--check"], tmp_path) == 0
-    source.write_text("one = 2\n")
-    assert stamps.main(["--check"], tmp_path) == 1
-    assert page.read_text() == new
-    assert stamps.main([], tmp_path) == 0
-    assert page.read_text().startswith("# A page\n\n**This page was generated before the latest")
-    assert stamps.bare(page.read_text()) == stamps.bare(new) == TEXT
-    assert stamps.main(["--check"], tmp_path) == 0
-    source.write_text("one = 1\n")
-    assert stamps.main([], tmp_path) == 0
-    assert page.read_text() == new
-
-
-def test_sources_of_each_page_are_there() -> None:
-    for name, page in stamps.PAGES.items():
-        assert (ROOT / name).is_file()
-        assert all(any(ROOT.glob(pattern)) for pattern in page.sources), name

@@ -169,15 +169,6 @@ def test_a_reset_may_come_in_the_place_of_the_autoreset() -> None:
         assert not bad(results)
 
 
-def test_resets_under_one_seed_are_one_start() -> None:
-    """Equal first observations after two resets under one seed say nothing about others."""
-    pytest.importorskip("stable_baselines3", reason="the package of unseen environments imports it")
-    from conformance.specimens.unseen.correct_vector_others import OneStepSameStep
-
-    results = judge(examine(OneStepSameStep), seconds=5, only=["autoreset_like_reset"])
-    assert results["autoreset_like_reset"].status == "passed"
-
-
 class KeepsItsMap(gym.Env[Any, Any]):
     """Draws a place when it is seeded, and begins there until it is seeded again."""
 
