@@ -58,6 +58,7 @@ class Reporting(CountingVecEnv):
 
     def step(self, actions: Any) -> Any:
         result = super().step(actions)
+        self.reset_infos = list(self.reset_infos)  # another list of the same dicts
         for row in np.flatnonzero(result[2]) if self.within_steps else ():
             self.reset_infos[row] = {"first": 7}
         return result
@@ -181,20 +182,3 @@ def test_infos_that_a_wrapper_shares_are_accepted() -> None:
     envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
-
-
-class Forgetful(vec_envs.DummyVecEnv):
-    """Its own steps do not keep the infos of the resets in them."""
-
-    def step_wait(self) -> Any:
-        first = list(self.reset_infos)  # type: ignore[has-type]
-        result = super().step_wait()
-        self.reset_infos = first
-        return result
-
-
-def test_infos_of_an_earlier_reset_are_not_those_of_an_ending() -> None:
-    envs = sb3compat.to_gymnasium(Forgetful(fns(lengths=(2, 3))))
-    assert envs.reset()[1]["resets"].tolist() == [1, 1]
-    for _ in range(3):
-        assert "resets" not in envs.step(ACTIONS)[4]
