@@ -84,7 +84,6 @@ CASES = {
     "parallel/ray_cluster::default_number_of_workers_is_what_the_cluster_has_room_for": 0,
     "parallel/ray_cluster::calls_after_ray_was_shut_down_are_refused": 0,
     "parallel/ray_actors::signal_handler_may_raise": 0,
-    "parallel/program::specs_that_name_the_main_module_work_in_workers": 1,
     "parallel/workers::error_of_a_function_arrives_and_ends_all_workers": 1,
     "parallel/ray_cluster::actors_in_a_placement_group_find_their_bundles": 0,
     "parallel/ray_cluster::killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default": 0,

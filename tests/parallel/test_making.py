@@ -10,7 +10,6 @@ import os
 import resource
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -75,13 +74,6 @@ def transcript(env: Any) -> Any:
     return results
 
 
-def wait_until_nobody_is_left() -> None:
-    """A process whose start was interrupted, of which its parent knows nothing, ends by itself."""
-    while children():
-        gc.collect()  # the end of its pipe, which the interrupt has left in a frame
-        time.sleep(0.01)
-
-
 def kill_last(env: Any) -> None:
     """Kill the worker of the last row."""
     os.kill(children()[-1], signal.SIGKILL)
@@ -93,25 +85,6 @@ def with_loss(method: str | None) -> Any:
     env.reset()
     kill_last(env)
     return env
-
-
-@pytest.mark.parametrize("use", ["reset", "step"])
-def test_interrupt_at_any_point_of_a_replacement_is_drained_by_the_next_reset(use: str) -> None:
-    def call(env: Any) -> Any:
-        return env.reset() if use == "reset" else env.step(np.zeros(3, int))
-
-    expected = transcript(dummy(counting(3)))
-    first = with_loss("fork")
-    total = count(lambda: call(first))
-    first.close()
-    for at, error in points(total):
-        env = with_loss("fork")
-        where = f"{error.__name__} at point {at} of {total}"
-        with no_hang():
-            raised = interrupt(lambda env=env: call(env), at, error)
-            same(transcript(env), expected, f"{where}: {raised}")
-            env.close()
-            wait_until_nobody_is_left()
 
 
 def test_close_that_is_interrupted_twice_is_finished_by_the_next() -> None:

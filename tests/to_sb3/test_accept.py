@@ -144,11 +144,6 @@ def test_wrapper_of_sb3_around_a_vector_environment_is_refused() -> None:
         sb3compat.to_sb3(env)
 
 
-def test_unknown_mode_is_refused() -> None:
-    with pytest.raises(sb3compat.AutoresetModeError, match="'NextStep', 'SameStep', 'Disabled'"):
-        sb3compat.to_sb3(NativeEnv(fns(), None), autoreset_mode="same-step")
-
-
 @class_of
 def test_mode_that_contradicts_the_environment_is_refused(cls: Any) -> None:
     env = cls(fns(), autoreset_mode=SAME_STEP)

@@ -107,11 +107,3 @@ def test_environment_in_this_process_can_be_copied(duplicate: Any) -> None:
     other = duplicate(env)
     same(step(other), step(env))
     same(other.reset(), env.reset())
-
-
-@pytest.mark.parametrize("make", [sb3compat.to_sb3, sb3compat.VecEnvAdapter])
-def test_timeout_is_checked_when_the_adapter_is_made(make: Any) -> None:
-    source = AsyncVectorEnv(fns())
-    with pytest.raises(ValueError, match=r"got timeout=-1 \("):
-        make(source, timeout=-1)
-    source.close()
