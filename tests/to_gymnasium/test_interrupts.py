@@ -10,18 +10,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.interrupts import (
-    AT_THE_END,
-    answered,
-    attempt,
-    check_close,
-    check_reads,
-    count,
-    counting,
-    interrupt,
-    no_hang,
-    points,
-)
+from tests import interrupts
+from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 
@@ -95,8 +85,8 @@ def plain(result: Any) -> Any:
 
 
 def check(envs: Any, expected: list[Any], mode: AutoresetMode, where: str) -> None:
-    check_reads(envs, READS, where)
-    got, error = answered(lambda: envs.step(ACTIONS), where)
+    interrupts.check_reads(envs, READS, where)
+    got, error = interrupts.answered(lambda: envs.step(ACTIONS), where)
     wrong = [
         attempt(lambda each=each: same(plain(got), plain(each)), AssertionError)[1]
         for each in ([] if error else expected)
@@ -110,7 +100,7 @@ def check(envs: Any, expected: list[Any], mode: AutoresetMode, where: str) -> No
         same(plain(first), plain(fresh.reset(seed=7)), where)
         same(plain(envs.step(ACTIONS)), plain(fresh.step(ACTIONS)), where)
         same(plain(envs.step(ACTIONS)), plain(fresh.step(ACTIONS)), where)
-    check_close(envs, envs.vec_env, where)
+    interrupts.check_close(envs, envs.vec_env, where)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +112,7 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
     operation = OPERATIONS[name]
     envs = started(kind, mode)
     total = count(lambda: operation(envs))
-    check_close(envs, envs.vec_env, "counting")
+    interrupts.check_close(envs, envs.vec_env, "counting")
     same_step = reference(mode)
     expected = [same_step.step(ACTIONS)]
     late = []
@@ -137,5 +127,5 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
         with no_hang():
             raised = interrupt(lambda envs=envs: operation(envs), at, error)
-            done = late if raised is None or total - at < AT_THE_END else []
+            done = late if raised is None or total - at < interrupts.AT_THE_END else []
             check(envs, [*expected, *done], mode, f"{where}: {raised}")

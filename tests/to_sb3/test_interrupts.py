@@ -18,19 +18,9 @@ from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
 from sb3compat.errors import CallOrderError
+from tests import interrupts
 from tests.envs import Identity
-from tests.interrupts import (
-    AT_THE_END,
-    answered,
-    attempt,
-    check_close,
-    check_reads,
-    count,
-    counting,
-    interrupt,
-    no_hang,
-    points,
-)
+from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.to_sb3.backends.libraries import atari, closed_later, jax_env, pool
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
@@ -123,8 +113,8 @@ def check(env: Any, kind: str, expected: list[Any], where: str) -> bool:
         Whether a reset leads out. If not, it says that the environment must be closed.
     """
     if kind in COUNTING:
-        check_reads(env, READS, where)
-    got, error = answered(lambda: step(env), where)
+        interrupts.check_reads(env, READS, where)
+    got, error = interrupts.answered(lambda: step(env), where)
     if kind in COUNTING and not error:
         wrong = [attempt(partial(same, got, each), AssertionError)[1] for each in expected]
         assert None in wrong, f"{where}: step returned {got}"
@@ -164,7 +154,7 @@ def test_interrupted_operation(name: str, kind: str) -> None:
     operation = OPERATIONS[name]
     env = started(kind)
     total = count(lambda: operation(env))
-    check_close(env, env.env, "counting")
+    interrupts.check_close(env, env.env, "counting")
     env = started("sync")
     after = [step(env), step(env)]
     if name == "reset":
@@ -178,9 +168,11 @@ def test_interrupted_operation(name: str, kind: str) -> None:
         with no_hang():
             raised = interrupt(lambda env=env: operation(env), at, error)
             # The operation is as good as done when the exception comes as it returns.
-            late = name in ("reset", "step") and (raised is None or total - at < AT_THE_END)
+            late = name in ("reset", "step") and (
+                raised is None or total - at < interrupts.AT_THE_END
+            )
             led_out += [check(env, kind, after if late else after[:1], f"{where}: {raised}")]
-            check_close(env, env.env, where)
+            interrupts.check_close(env, env.env, where)
     if kind in LIBRARIES:
         assert any(led_out)
         assert all(led_out) or kind in SENDING
@@ -201,7 +193,9 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
         env = made()
         with no_hang():
             raised = interrupt(env.close, at, error)
-            check_close(env, env.env, f"{error.__name__} at point {at} of {total}: {raised}")
+            interrupts.check_close(
+                env, env.env, f"{error.__name__} at point {at} of {total}: {raised}"
+            )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "async" in kind])
@@ -209,7 +203,7 @@ def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) ->
     env = started(kind)
     os.close(env.env.unwrapped.parent_pipes[0].fileno())
     with no_hang():
-        check_close(env, env.env, "the descriptor of a pipe is closed")
+        interrupts.check_close(env, env.env, "the descriptor of a pipe is closed")
 
 
 @pytest.mark.jax
