@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from tests.envs import MakeEnv, script
+from tests.envs import MakeEnv, Returns, script
 from tests.interrupts import no_hang
 from tests.ipc.pipe_workers import Odd
 from tests.parallel.failing import ACTIONS, OPENED, N, known, opened, processes_of
@@ -153,12 +153,8 @@ def test_error_in_a_part_of_several_rows_arrives(kind: str) -> None:
 
 
 def test_wrong_shape_names_the_row_among_all() -> None:
-    class Wrong(Known):
-        def step(self, action: Any) -> Any:
-            return np.zeros(7, np.float32), 0.0, False, False, {}
-
     fns: list[Any] = known()
-    fns[4] = lambda: Wrong(4)
+    fns[4] = lambda: Returns(step=lambda _, *rest: (np.zeros(7, np.float32), *rest))
     env = opened(fns)
     with pytest.raises(sb3compat.ConversionError, match=r"row 4 gave shape=\(7,\)"):
         env.step(ACTIONS)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import Returns, fns
 from tests.lockstep_back import back_programs, lockstep
 from tests.parallel.teams import forked, parts_of, unshifted
 from tests.profiles import examples
@@ -125,12 +125,10 @@ def test_pending_step_and_closed_environment_are_refused() -> None:
 
 
 def test_empty_info_of_a_reset_within_a_step_replaces_that_of_the_reset_before() -> None:
-    class Once(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            observation, _ = super().reset(**kwargs)
-            return observation, {"first": True} if self._resets == 1 else {}
+    def once(obs: Any, info: Any) -> Any:
+        return obs, {"first": True} if info["resets"] == 1 else {}
 
-    env = forked([lambda: Once(script(lengths=(1,)))] * 2, 2)
+    env = forked([lambda: Returns(reset=once, lengths=(1,))] * 2, 2)
     env.reset()
     assert env.reset_infos == [{"first": True}] * 2
     env.step([env.action_space.sample()] * 2)
