@@ -64,7 +64,6 @@ CASES = {
     "examples::wrong_endings_lower_the_values_that_are_learned": 0,
     "examples::skrl_trains_on_vec_normalize": 0,
     "examples::simulator_of_the_gpu_example_keeps_its_contract": 0,
-    "package::readme_runs_from_the_wheel_installed_by_the_printed_line": 0,
     # Processes, games, training, and many cases.
     "parallel/launch::workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed": 2,
     "parallel/launch::process_of_multiprocessing_ends_without_close": 2,

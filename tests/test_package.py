@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
-import sysconfig
 from configparser import ConfigParser
 from email.message import Message
 from email.parser import Parser
@@ -18,8 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import sb3compat
-from sb3compat.errors import install_line
-from tests.test_docs import PAGES, quick
+from tests.test_docs import PAGES
 
 ROOT = Path(__file__).parents[1]
 
@@ -127,45 +124,8 @@ def test_release_has_addresses_and_no_relative_links(tmp_path: Path) -> None:
     assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", outside)
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has all dependencies, and not sb3compat."""
-    folder = tmp_path_factory.mktemp("empty")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    (packages,) = folder.glob("venv/[lL]ib/**/site-packages")
-    dependencies = folder / "dependencies"
-    dependencies.mkdir()
-    for path in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for entry in Path(path).iterdir():
-            if "sb3compat" not in entry.name and entry.suffix != ".pth":
-                (dependencies / entry.name).symlink_to(entry)
-    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
-    return folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
-
-
-def test_readme_runs_from_the_wheel_installed_by_the_printed_line(
-    wheel: Path, empty: Path, tmp_path: Path
-) -> None:
-    pytest.importorskip("stable_baselines3", reason="the first snippet trains")
-    offline = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+def test_install_lines_of_the_pages_name_the_wheel(wheel: Path) -> None:
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     lines = {line for text in texts for line in re.findall(r'pip install "[^"]*\.whl[^"]*"', text)}
     assert lines
-    (tmp_path / "dist").mkdir()
-    # The last line is what the package's own messages print.
-    for line in (*sorted(lines), install_line("conformance")):
-        pip, install, what = shlex.split(line)
-        assert (pip, install) == ("pip", "install")
-        if line in lines:
-            assert wheel.name in line
-            (tmp_path / what.partition("[")[0]).write_bytes(wheel.read_bytes())
-        command = (sys.executable, "-m", "pip", "--python", empty, "install", what)
-        output_of(*command, folder=tmp_path, **offline)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
-        first = re.search(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-        assert first
-        code = f"{quick(first[1])}\nimport sb3compat; print(sb3compat.__file__)"
-        file = output_of(empty, "-c", code, folder=elsewhere, PYTHONPATH="").splitlines()[-1]
-        assert Path(file).is_relative_to(empty.parents[1])
+    assert all(wheel.name in line for line in lines)
