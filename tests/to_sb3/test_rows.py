@@ -15,7 +15,6 @@ import sb3compat
 from sb3compat._to_sb3.rows import received_info
 from sb3compat.errors import ConversionError
 from tests.envs import Returns, ScriptedEnv, script
-from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.to_sb3.driving import made, step
 
@@ -30,24 +29,6 @@ def test_rewards_that_are_not_one_number_are_refused(reward: Any, name: str) -> 
     with pytest.raises(sb3compat.ConversionError, match=got):
         step(env)
     env.close()
-
-
-def test_reset_gets_the_arguments_that_dummy_vec_env_passes() -> None:
-    common = pytest.importorskip("stable_baselines3.common.vec_env")
-
-    class Noting(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)[0], {"passed": kwargs}
-
-    fns = [lambda: Noting(script())]
-    ours, reference = sb3compat.to_sb3(made("sync", fns)), common.DummyVecEnv(fns)
-    for seed, options in ((None, {}), (5, {}), (None, {"x": 1})):
-        for env in (ours, reference):
-            if seed is not None:
-                env.seed(seed)
-            env.set_options(options)
-            env.reset()
-        same(ours.reset_infos, reference.reset_infos)
 
 
 def test_received_info_is_a_plain_dict() -> None:

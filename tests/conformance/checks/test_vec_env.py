@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
 
@@ -21,7 +20,6 @@ from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
 from tests.conformance.kit import TRAINING, broken, judge
 from tests.interpreter import run as python
-from tests.profiles import some
 
 pytest.importorskip("stable_baselines3")
 
@@ -138,51 +136,6 @@ def test_a_row_that_is_forgotten_only_beside_others_is_found() -> None:
     name = "autoreset_like_reset"
     results = judge(examine(partial(ClearsOneRowInAStep, config)), seconds=1, only={name})
     assert results[name].status == "failed"
-
-
-class OneGenerator(Points):
-    """Its rows have attributes of their own, but share a generator; a push adds noise."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        self.rng = np.random.default_rng()
-
-    def reset(self) -> Any:
-        if self._seeds[0] is not None:
-            self.rng = np.random.default_rng(self._seeds)
-        return super().reset()
-
-    def start(self, i: int) -> Any:
-        super().start(i)
-        return self.begin(i)
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        super().end(i, last, info)
-        return self.begin(i)
-
-    def step_row(self, i: int, action: Any) -> Any:
-        if action:
-            self.envs[i].unwrapped.point = self.envs[i].unwrapped.point + self.rng.normal(size=3)
-        return super().step_row(i, action)
-
-    def begin(self, i: int) -> Any:
-        env = self.envs[i].unwrapped
-        env.point = self.rng.uniform(-1, 1, 3)
-        return env.observe()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        if attr_name == "np_random":
-            raise AttributeError(attr_name)
-        return super().get_attr(attr_name, indices)
-
-
-def test_rows_of_one_generator_are_independent() -> None:
-    for seed in some(range(3)):
-        results = judge(
-            examine(partial(OneGenerator, Config(lengths=(3, 4, 9)))),
-            seconds=QUICK, seed=seed, only={"rows_independent"},
-        )  # fmt: skip
-        assert results["rows_independent"].status != "failed"
 
 
 # Wrappers of SB3 that work, on environments that make nothing of what these write
