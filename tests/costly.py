@@ -24,8 +24,6 @@ CASES = {
     "conformance/checks/vec_env_awkward::an_awkward_row_passes": 1,
     "conformance/checks/vec_env_awkward::odd_infos_pass": 0,
     "conformance/run/known::a_vec_env_of_stable_baselines3_has_known_failures": 0,
-    "conformance/world::a_target_has_the_expected_failures_only": 0,
-    "conformance/public_adapters::the_main_defect_of_a_port_is_found": 0,
     "conformance/matrix::what_is_not_as_it_says_is_named": 2,
     "conformance/pytest_plugin::checks_of_a_conftest_run": 0,
     "conformance/pytest_plugin::the_knowledge_of_an_environment_is_passed_on": 0,
