@@ -187,20 +187,6 @@ def test_long_message_to_a_stopped_worker_ends_by_the_timeout() -> None:
     assert env.get_attr("mark", indices=1) == [LONG]
 
 
-def test_interrupt_while_a_long_message_is_sent_leaves_no_answer_for_the_next_call() -> None:
-    env = opened(counting(2), 2)
-    total = count(lambda: env.set_attr("mark", LONG))
-    for at, error in points(total):
-        with no_hang():
-            interrupt(lambda env=env: env.set_attr("mark", LONG), at, error)
-            got, lost = attempt(lambda env=env: env.env_method("add", 2), sb3compat.WorkerError)
-        if lost is None:
-            assert got == [2, 3], at
-        else:
-            assert "an interrupt has come while a message was written" in str(lost), at
-            env = opened(counting(2), 2)
-
-
 def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:
     env = opened(counting(2), 2)
     pid = os.fork()
