@@ -81,7 +81,11 @@ FAULTS: dict[str, tuple[dict[str, Any], Callable[[Any], Any], type[Exception], s
 }
 
 
-BUILDS = {"plain": dummy, "wrapped": with_monitor, "workers": lambda fns: forked(fns, 2)}
+BUILDS: dict[str, Callable[[Any], Any]] = {
+    "plain": dummy,
+    "wrapped": with_monitor,
+    "workers": lambda fns: forked(fns, 2),
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -33,7 +34,10 @@ class Drawing(gym.Env[Any, Any]):
 
 
 # Those that are not made of single environments by Gymnasium.
-OTHERS = {"native": lambda fns: NativeEnv(fns, SAME_STEP), "parallel": lambda fns: forked(fns, 2)}
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "native": lambda fns: NativeEnv(fns, SAME_STEP),
+    "parallel": lambda fns: forked(fns, 2),
+}
 
 
 @pytest.mark.parametrize("name", [*SOURCES, *OTHERS])

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from gymnasium.wrappers import TimeLimit
 
-from conformance.specimens.broken.vec_env_alike import ClearsOneRowInAStep
 from conformance.specimens.points import OPTIONS, Config, Point, Points
 from conformance.specimens.registry import SPECIMENS
 from sb3compat.conformance.checks.catalogue import find_check
@@ -128,14 +127,6 @@ def test_a_single_environment_need_not_be_closed() -> None:
     name = "close_closes_what_it_wraps"
     results = judge(examine(partial(KeepsATemplate, Config())), seconds=QUICK, only={name})
     assert results[name].message == "it wraps nothing that has to be closed"
-
-
-def test_a_row_that_is_forgotten_only_beside_others_is_found() -> None:
-    """Every third end of the second row comes with an end of the first one."""
-    config = Config(observation="dict", lengths=(3, 4), rows=2)
-    name = "autoreset_like_reset"
-    results = judge(examine(partial(ClearsOneRowInAStep, config)), seconds=1, only={name})
-    assert results[name].status == "failed"
 
 
 # Wrappers of SB3 that work, on environments that make nothing of what these write
