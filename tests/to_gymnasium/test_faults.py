@@ -84,6 +84,7 @@ FAULTS: dict[str, tuple[dict[str, Any], Callable[[Any], Any], type[Exception], s
 BUILDS: dict[str, Callable[[Any], Any]] = {
     "plain": dummy,
     "wrapped": with_monitor,
+    "subproc": lambda fns: vec_env.SubprocVecEnv(fns, start_method="fork"),
     "workers": lambda fns: forked(fns, 2),
 }
 
