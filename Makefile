@@ -48,7 +48,7 @@ real:  ## Run the training scripts of other libraries: docs/reference/training-s
 # What takes one processor runs two at a time. The pairs take longest, and come last.
 nightly:  ## Everything, in about two hours; writes all pages that are made from runs
 	@status=0; \
-	$(MAKE) --keep-going lint types demo || status=1; \
+	$(MAKE) --keep-going lint types demo docs || status=1; \
 	export SB3COMPAT_PROFILE=nightly; \
 	$(MAKE) --keep-going matrix unseen conformance || status=1; \
 	$(MAKE) endurance & \

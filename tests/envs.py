@@ -181,6 +181,24 @@ def _overwrite(buffer: Any, obs: Any) -> Any:
     return obs
 
 
+class Returns(gym.Wrapper[Any, Any, Any, Any]):
+    """A scripted environment that returns something else from its steps or resets."""
+
+    def __init__(self, row: int = 0, *, step: Any = None, reset: Any = None, **chosen: Any) -> None:
+        super().__init__(ScriptedEnv(script(**chosen), row))
+        self.of_step, self.of_reset = step or _as_it_is, reset or _as_it_is
+
+    def reset(self, **kwargs: Any) -> Any:
+        return self.of_reset(*self.env.reset(**kwargs))
+
+    def step(self, action: Any) -> Any:
+        return self.of_step(*self.env.step(action))
+
+
+def _as_it_is(*result: Any) -> Any:
+    return result
+
+
 class Strict(ScriptedEnv):
     """Has the attributes that it names, and no others."""
 

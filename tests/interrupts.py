@@ -20,6 +20,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from sb3compat.errors import CallOrderError, ClosedError, EndedRowError, WorkerError
 from tests.profiles import nightly
 
 # Parts of the paths of the modules in which an operation is interrupted.
@@ -205,6 +206,35 @@ def points(total: int, number: int = 30) -> Iterator[tuple[int, type[BaseExcepti
     chosen = np.unique(np.linspace(1, total, some).astype(int))
     for turn, at in enumerate(chosen.tolist()):
         yield at, ERRORS[turn % len(ERRORS)]
+
+
+# What a call may raise after an interrupt.
+CLEAR = (CallOrderError, ClosedError, EndedRowError, WorkerError)
+# The points of the lines that return what was done.
+AT_THE_END = 30
+
+
+def answered(call: Callable[[], Any], where: str) -> tuple[Any, Any]:
+    """What a call returns, or its error, which has to say what leads on."""
+    got, error = attempt(call, *CLEAR)
+    ways = ("reset", "Close this environment", "was closed")
+    assert error is None or any(way in str(error) for way in ways), f"{where}: {error}"
+    return got, error
+
+
+def check_reads(env: Any, reads: dict[str, tuple[Callable[[Any], Any], Any]], where: str) -> None:
+    """Each read gives its value, or raises."""
+    for name, (read, value) in reads.items():
+        got, error = answered(lambda read=read: read(env), where)  # type: ignore[misc]
+        assert error or got == value, f"{where}: {name} returned {got}"
+
+
+def check_close(env: Any, source: Any, where: str) -> None:
+    """Close it, twice; the processes of what it is made of have ended then."""
+    env.close()
+    env.close()
+    processes = getattr(source.unwrapped, "processes", ())
+    assert not any(process.is_alive() for process in processes), where
 
 
 class Counting(gym.Env[Any, Any]):

@@ -69,10 +69,3 @@ def test_a_job_may_leave_the_target_to_pyproject_toml(
     assert done.returncode == 0, done.stderr
     (result,) = json.loads((tmp_path / "reports" / "report.json").read_text())["results"]
     assert (result["check_id"], result["status"]) == ("dones_bool_array", "passed")
-
-
-def test_wrong_use_ends_the_job(steps: list[dict[str, Any]], tmp_path: Path) -> None:
-    given = {"TARGET": "no_such_package:make", "REPORTS": "reports", "ARGUMENTS": ""}
-    done = ran(steps[-1], tmp_path, **given)
-    assert done.returncode == 2
-    assert "there is no 'no_such_package'" in done.stderr

@@ -20,6 +20,7 @@ from sb3compat import errors
 from sb3compat._upstream.vec_env import set_waiting_seeds
 from sb3compat.errors import shown
 from tests.envs import Identity, ScriptedEnv, fns, script
+from tests.interpreter import REPOSITORY
 from tests.lockstep_back import dummy
 from tests.native import NativeEnv
 
@@ -46,6 +47,15 @@ def test_traceback_names_the_section_of_the_page_about_errors(cls: type[Exceptio
     headings = re.findall(r"^## (\w+)$", Path(path).read_text(encoding="utf-8"), re.MULTILINE)
     assert anchor in [heading.lower() for heading in headings]
     assert note in "".join(traceback.format_exception(error))
+
+
+def test_errors_page_names_every_exception() -> None:
+    text = (REPOSITORY / "docs" / "reference" / "errors.md").read_text()
+    sections = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert set(sections) == {cls.__name__ for cls in OWN}
+    for name, section in sections.items():
+        for part in ("**Cause.**", "**What to do.**", f'"<!-- {name} -->"'):
+            assert part in section, name
 
 
 def test_exception_that_was_pickled_has_one_note() -> None:

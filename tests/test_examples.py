@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -79,20 +78,6 @@ def test_three_bridges_train_and_compare_values(
     assert -16.3 * 25 < result["true"] < (0 if algorithm == "PPO" else 25)
     # No network begins with such values.
     assert result["learned"] > result["true"] + 20
-
-
-def test_page_and_figure_of_the_three_bridges_are_of_the_runs_that_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(EXAMPLES)
-    example = load("three_bridges")
-    runs = json.loads((ROOT / "docs" / "bridges.json").read_text())
-    page = (ROOT / "docs" / "explanation" / "bootstrapping.md").read_text()
-    assert example.table(runs) in page
-    titles = " ".join(words(ROOT / "docs" / "bridges.svg"))
-    for algorithm in example.ALGORITHMS:
-        seeds = len(example.complete(runs, algorithm, "exact"))
-        assert not seeds or f"{algorithm} on Pendulum: mean and range of {seeds} seed" in titles
 
 
 def test_picture_of_an_episodes_end_is_that_of_a_run(tmp_path: Path) -> None:

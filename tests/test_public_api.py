@@ -1,4 +1,4 @@
-"""The public names and their signatures, held against a snapshot.
+"""The public names and their signatures, held against a snapshot and against the page.
 
 After a change that is meant: `python -m tests.test_public_api` writes the snapshot anew.
 """
@@ -6,6 +6,7 @@ After a change that is meant: `python -m tests.test_public_api` writes the snaps
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 
 import sb3compat
 import sb3compat.conformance
+from sb3compat import conformance, errors
+from tests.interpreter import REPOSITORY
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "public_api.txt"
 
@@ -68,6 +71,16 @@ def snapshot() -> str:
 def test_public_names_and_signatures_are_those_of_the_snapshot() -> None:
     pytest.importorskip("stable_baselines3", reason="the adapter's base class is SB3's")
     assert snapshot() == SNAPSHOT.read_text(), "after a change that is meant, write it anew"
+
+
+def test_api_page_names_all_that_is_public() -> None:
+    text = (REPOSITORY / "docs" / "reference" / "api.md").read_text()
+    documented = set(re.findall(r"auto(?:function|class|exception):: ([\w.]+)", text))
+    names = {f"sb3compat.{name}" for name in sb3compat.__all__ if name != "__version__"}
+    own = {f"sb3compat.{name}" for name in vars(errors)}  # automodule
+    assert "automodule:: sb3compat.errors" in text
+    kit = {f"sb3compat.conformance.{name}" for name in conformance.__all__}
+    assert documented == names - own | kit
 
 
 if __name__ == "__main__":

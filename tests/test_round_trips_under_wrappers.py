@@ -148,25 +148,6 @@ def test_overridden_methods_of_the_adapter_are_not_bypassed(wrap: Any, mode: Aut
         env.get_attr("mu")
 
 
-class Quieter(sb3compat.VecEnvAdapter):
-    """A subclass that steps and answers for its sub-environments otherwise."""
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards / 2, dones, infos
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        return [f"quieter {attr_name}" for _ in super().get_attr(attr_name, indices)]
-
-
-@pytest.mark.parametrize("wrap", [lambda env: env, HandsOn])
-def test_overridden_methods_of_the_adapter_to_sb3_are_not_bypassed(wrap: Any) -> None:
-    envs = sb3compat.to_gymnasium(wrap(Quieter(SyncVectorEnv(fns()))))
-    assert envs.get_attr("mu") == ("quieter mu",) * 2
-    envs.reset()
-    np.testing.assert_allclose(envs.step([0, 0])[1], [0.05, 0.55])
-
-
 def test_mode_of_the_adapter_below_a_vector_wrapper_is_certain() -> None:
     with pytest.raises(sb3compat.AutoresetModeError, match="which is what"):
         sb3compat.to_sb3(shell(dummy(fns()), DISABLED), autoreset_mode="SameStep")

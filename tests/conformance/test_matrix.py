@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from conformance.matrix.__main__ import PAGE, main
+from conformance.matrix.__main__ import PAGE
 from conformance.matrix.outcomes import examine_all, problems, up_to_date
 from conformance.matrix.page import page
 from conformance.matrix.record import OUTCOMES, REFERENCE, read
@@ -79,27 +76,3 @@ def test_what_is_not_as_it_says_is_named(cls: type, fails: list[str], problem: s
     outcome = examine_all(section, one)
     found = problems([section], {"key": {"It": outcome}})
     assert (f"Title: It {problem}" in found) if problem else (not found)
-
-
-@pytest.fixture
-def outcomes(tmp_path: Path) -> Path:
-    """A copy of the outcomes, below a folder that the rest can be written to."""
-    path = tmp_path / OUTCOMES
-    path.parent.mkdir()
-    shutil.copy(REFERENCE / OUTCOMES, path)
-    return path
-
-
-def change(path: Path, before: str, after: str) -> None:
-    text = path.read_text()
-    assert text.count(before) == 1
-    path.write_text(text.replace(before, after))
-
-
-def test_a_survivor_fails_the_run(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
-    assert main(["--page"], tmp_path) == 0
-    change(outcomes, '{"killed": ["rewards_float32"]', '{"killed": []')
-    assert main(["--page"], tmp_path) == 1
-    said = capsys.readouterr().err
-    assert "SB3 VecEnv: RewardsInDoublePrecision survives rewards_float32\n" in said
-    assert "RewardsInDoublePrecision][vec_env_step] survives**" in (tmp_path / PAGE).read_text()

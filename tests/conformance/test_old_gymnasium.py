@@ -52,7 +52,3 @@ def test_the_adapters_say_what_they_need(python: Any) -> None:
     done = python("-m", "sb3compat", "trace", "rows:Rows")
     assert (done.returncode, done.stdout) == (2, "")
     assert "newer for `sb3compat trace`, got" in done.stderr
-
-
-def test_versions_are_told_where_gymnasium_is_too_old(python: Any) -> None:
-    assert "gymnasium " in python("-m", "sb3compat", "versions").stdout

@@ -187,25 +187,17 @@ def no_value(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} == 2", env.num_envs, should="2")  # type: ignore[arg-type]
 
 
-def value_in_an_if(record: Record) -> Iterator[Demand]:
-    """The flag is asked, and not its value."""
-    for step in record.steps:
-        if step.dones[0]:
-            yield expect("{0} > 0", step.rewards[0], should="positive")
+def asking(question: Callable[[Any], object], name: str) -> Callable[[Record], Iterator[Demand]]:
+    """A check of this name that asks a value of a step, and not what the value holds."""
 
+    def rewards_are_positive(record: Record) -> Iterator[Demand]:
+        """The rewards are positive."""
+        for step in record.steps:
+            if question(step):
+                yield expect("{0} > 0", step.rewards[0], should="positive")
 
-def value_compared(record: Record) -> Iterator[Demand]:
-    """The reward is compared, and not its value."""
-    for step in record.steps:
-        if step.rewards[0] == 1:
-            yield expect("{0} > 0", step.rewards[0], should="positive")
-
-
-def key_looked_for(record: Record) -> Iterator[Demand]:
-    """The info is asked, and not its value."""
-    for step in record.steps:
-        if "battery" in step.infos[0]:  # type: ignore[operator, unused-ignore]
-            yield expect("{0} > 0", step.rewards[0], should="positive")
+    rewards_are_positive.__name__ = name
+    return rewards_are_positive
 
 
 def misspelt_result(record: Record) -> Iterator[Demand]:
@@ -229,9 +221,13 @@ MISTAKES: dict[Callable[..., Any], str] = {
     demanding("is_finite({0})", "no_name"): (
         r"'is_finite\(\{0\}\)': name 'is_finite' is not defined\. Write"
     ),
-    value_in_an_if: r"dones\[0\]\. Write `\.value` behind it",
-    value_compared: r"rewards\[0\]\. Write `\.value` behind it",
-    key_looked_for: r"infos\[0\]\. Write `\.value` behind it",
+    asking(lambda step: step.dones[0], "value_in_an_if"): r"dones\[0\]\. Write `\.value` behind it",
+    asking(
+        lambda step: step.rewards[0] == 1, "value_compared"
+    ): r"rewards\[0\]\. Write `\.value` behind it",
+    asking(
+        lambda step: "battery" in step.infos[0], "key_looked_for"
+    ): r"infos\[0\]\. Write `\.value` behind it",
     misspelt_result: r"result of step \(obs, .*\), got 'reward'\. Did you mean 'rewards'\?",
     no_value: r"such as step\.rewards or env\.attribute\('num_envs'\)",
     class_as_argument: r"Robot.*Take a class or a function from scene\.imported",

@@ -247,22 +247,6 @@ def test_the_fixture_checks_what_a_factory_makes(
     result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
 
 
-def test_known_failures_of_other_libraries_are_xfails(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "known.toml"
-    file.write_text(
-        '[[numpy]]\ncheck = "reset_returns_obs_only"\nreason = "so it is"\nlink = "https://e.org"\n'
-        f'classes = ["{TINY}.TinyVecEnv"]\n'
-    )
-    monkeypatch.setattr("sb3compat.conformance.run.known.FILE", file)
-    result = run(
-        "NoReset", f"--vec-env={TINY}:TinyVecEnv", "--vec-env-only=reset_returns_obs_only",
-        "--vec-env-known-upstream", "--vec-env-strict",
-    )  # fmt: skip
-    result.assert_outcomes(xfailed=1, passed=1)
-
-
 def test_the_kit_is_not_imported_without_the_option(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(
         """

@@ -169,24 +169,6 @@ def test_the_script_of_any_scenario_fails_in_the_same_way(numbers: list[int]) ->
     assert str(error) == told(scene.records, demand)[1]
 
 
-def test_what_a_scenario_sees_is_what_its_calls_have_returned() -> None:
-    scene = SCENE()
-    env = scene.make()
-    assert env.restart(3).obs.value.tolist() == [[3, 0], [3, 0]]
-    step = env.step(np.array([1, 0]))
-    assert step.obs.value.tolist() == [[4, 1], [3, 1]]
-    env.step(np.array([1, 1]))
-    assert step.obs.value.tolist() == [[4, 1], [3, 1]]  # although the array is another one now
-    assert step.obs.live.tolist() == [[5, 2], [4, 2]]
-    assert scene.lines == (
-        "env = make_env()",
-        "env.seed(3)",
-        "obs = env.reset()",
-        "obs, rewards, dones, infos = env.step(np.array([1, 0], np.int64))",
-        "obs, rewards, dones, infos = env.step(np.full((2,), 1, np.int64))",
-    )
-
-
 def test_an_object_of_the_caller_is_passed_itself_and_shows_what_became_of_it() -> None:
     given = {"level": 1}
     scene = SCENE()
@@ -302,17 +284,6 @@ class Wrapper:
 
 
 MAKER = Given("Wrapper", Wrapper)
-
-
-def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
-    scene = SCENE()
-    env = scene.make()
-    wrapped, error = scene.tried(MAKER, "env", env, options={"size": 2})
-    wrapped.reset()
-    assert error.value is None
-    assert wrapped.live.env is env.live
-    made = "env = Wrapper(env, options={'size': 2})"
-    assert scene.lines == ("env = make_env()", made, "obs = env.reset()")
 
 
 def test_a_class_that_was_not_imported_is_refused() -> None:

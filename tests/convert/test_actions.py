@@ -76,24 +76,6 @@ def test_actions_for_a_vec_env_are_those_that_gymnasium_gives_each_row(
         same(list(action_batch(space, given_as, n)), expected)
 
 
-@pytest.mark.parametrize(
-    ("space", "actions", "message"),
-    [
-        (DISCRETE, [0, 1, 2], r"Expected 2 actions.*got len\(actions\)=3 \(list\)"),
-        (DISCRETE, 1, r"Expected 2 actions.*got actions=1 \(int\)"),
-        (DICT, [ONE], r"Expected 2 actions.*got len\(actions\)=1"),
-        (DICT, {"a": [0, 1], "c": [0, 1]}, r"as a dict with the keys \['a', 'b'\]"),
-        (TUPLE, {"a": [0, 1]}, r"as a tuple with the keys \[0, 1\]"),
-    ],
-)
-@pytest.mark.parametrize("convert", [action_rows, action_batch])
-def test_batches_of_another_form_are_refused(
-    convert: Any, space: Any, actions: Any, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        convert(space, actions, 2)
-
-
 def test_ragged_actions_for_a_vec_env_are_refused() -> None:
     with pytest.raises(ValueError, match="one shape in all rows"):
         action_batch(BOX, [np.zeros(2), np.zeros(3)], 2)

@@ -74,19 +74,6 @@ def test_options_of_the_rows_may_be_a_tuple() -> None:
     assert options_by_row(({"x": 1}, None), 2) == [{"x": 1}, {}]
 
 
-@pytest.mark.parametrize(
-    ("given", "kind"),
-    [
-        ([{}], ValueError), (({},) * 3, ValueError), ([], ValueError), ("ab", TypeError),
-        (["x", {}], TypeError), (3, TypeError),
-        (({}, []), TypeError), ([{}, 0], TypeError),
-    ],
-)  # fmt: skip
-def test_options_of_another_form_are_refused(given: Any, kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="Expected"):
-        options_by_row(given, 2)
-
-
 def test_options_that_contain_themselves_are_compared() -> None:
     def own() -> dict[str, Any]:
         options: dict[str, Any] = {"x": 1}

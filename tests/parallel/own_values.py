@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import VectorWrapper
+
+from tests.to_sb3.driving import recast
 
 FINAL, CUT = "terminal_observation", "TimeLimit.truncated"
 DTYPES = [np.float32, np.float64, np.float16, np.int64, np.uint8, np.bool_]
@@ -22,24 +24,9 @@ def cast(obs: Any, dtype: Any) -> Any:
     return (np.asarray(obs) / 3).astype(dtype)[()]
 
 
-class CastVector(VectorWrapper):
+def cast_vector(env: Any, dtype: Any) -> Any:
     """Changes observations, and leaves the space as it is."""
-
-    def __init__(self, env: Any, dtype: Any) -> None:
-        super().__init__(env)
-        self.dtype = dtype
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        return cast(obs, self.dtype), infos
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        finals = infos.get("final_obs")
-        if finals is not None:
-            given = [None if final is None else cast(final, self.dtype) for final in finals]
-            infos["final_obs"] = np.array([*given, None], dtype=object)[:-1]
-        return cast(obs, self.dtype), rewards, terminations, truncations, infos
+    return recast(env, partial(cast, dtype=dtype))
 
 
 class OwnInfo(dict[str, Any]):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.envs import ENDINGS, Script, fns, script
 from tests.lockstep import lockstep, mapped, same
 from tests.native import Form, NativeEnv, Restart, RestartsRows
-from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, split
+from tests.parallel.own_values import CUT, DTYPES, ODD, cast_vector, split
 from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.strategies import boxes, programs, scripts
@@ -288,9 +288,9 @@ def forked_async(fns: Any, **kwargs: Any) -> Any:
 OWN_KINDS: dict[str, Callable[[Any, Any], Any]] = {
     "vec_env": lambda fns, dtype: Cast(dummy(fns), dtype),
     "nested": lambda fns, dtype: forked([lambda: OWN_KINDS["vec_env"](fns, dtype)]),
-    "native": lambda fns, dtype: CastVector(native(fns), dtype),
+    "native": lambda fns, dtype: cast_vector(native(fns), dtype),
     **{
-        f"{make.__name__}-{mode.name}": lambda fns, dtype, make=make, mode=mode: CastVector(
+        f"{make.__name__}-{mode.name}": lambda fns, dtype, make=make, mode=mode: cast_vector(
             make(fns, autoreset_mode=mode), dtype
         )
         for make in (SyncVectorEnv, forked_async)

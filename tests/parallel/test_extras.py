@@ -18,14 +18,14 @@ from sb3compat._parallel.extras import tables_of
 from tests.envs import fns
 from tests.lockstep import same
 from tests.parallel.failing import WorkerProcess
-from tests.parallel.own_values import CastVector
+from tests.parallel.own_values import cast_vector
 from tests.parallel.teams import dummy, forked
 
 BYTES = Box(0, 255, (3,), np.uint8)
 
 
 def floats(n: int = 2, dtype: Any = np.float32) -> Any:
-    return CastVector(SyncVectorEnv(fns(n, observation_space=BYTES)), dtype)
+    return cast_vector(SyncVectorEnv(fns(n, observation_space=BYTES)), dtype)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -37,7 +37,7 @@ def test_parts_of_different_dtypes_are_refused_and_named(other: Any, workers: in
     with pytest.raises(sb3compat.ConversionError) as caught:
         env.reset()
     message = str(caught.value)
-    assert "float32 from CastVector(SyncVectorEnv) (row 0)" in message
+    assert "float32 from Changed(SyncVectorEnv) (row 0)" in message
     assert "row 2" in message
     env.close()
 

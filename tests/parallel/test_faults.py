@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from tests.envs import MakeEnv, script
+from tests.envs import MakeEnv, Returns, script
 from tests.interrupts import no_hang
 from tests.ipc.pipe_workers import Odd
 from tests.parallel.failing import ACTIONS, OPENED, N, known, opened, processes_of
@@ -50,7 +50,8 @@ class OwnError(BaseException):
         self.held = (x for x in ())
 
 
-BASE_ERRORS: dict[str, Callable[[], BaseException]] = {
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "ordinary": lambda: SeveralError(3, "stop"),
     "cancelled": lambda: asyncio.CancelledError("stop"),
     "exit": lambda: SystemExit(3),
     "interrupt": lambda: KeyboardInterrupt("stop"),
@@ -60,7 +61,7 @@ BASE_ERRORS: dict[str, Callable[[], BaseException]] = {
 
 
 class Raising(Known):
-    """Raises what is no `Exception`, where it is told to."""
+    """Raises where it is told to."""
 
     def __init__(self, where: str, name: str) -> None:
         super().__init__(1)
@@ -68,20 +69,20 @@ class Raising(Known):
 
     def step(self, action: Any) -> Any:
         if self.where == "step":
-            raise BASE_ERRORS[self.name]()
+            raise ERRORS[self.name]()
         return super().step(action)
 
     def reset(self, **kwargs: Any) -> Any:
         if self.where == "reset" and kwargs.get("options"):
-            raise BASE_ERRORS[self.name]()
+            raise ERRORS[self.name]()
         return super().reset(**kwargs)
 
     def call(self) -> None:
-        raise BASE_ERRORS[self.name]()
+        raise ERRORS[self.name]()
 
     def close(self) -> None:
         if self.where == "close":
-            raise BASE_ERRORS[self.name]()
+            raise ERRORS[self.name]()
 
 
 def use_where(env: Any, where: str) -> None:
@@ -97,15 +98,15 @@ def use_where(env: Any, where: str) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("name", BASE_ERRORS)
+@pytest.mark.parametrize("name", ERRORS)
 @pytest.mark.parametrize("where", ["make", "reset", "step", "call", "close"])
-def test_what_is_no_exception_arrives_as_from_dummy_vec_env(where: str, name: str) -> None:
+def test_what_a_row_raises_arrives_as_from_dummy_vec_env(where: str, name: str) -> None:
     def make() -> Any:
         if where == "make":
-            raise BASE_ERRORS[name]()
+            raise ERRORS[name]()
         return Raising(where, name)
 
-    expected = BASE_ERRORS[name]()
+    expected = ERRORS[name]()
     with pytest.raises(BaseException) as caught:  # noqa: PT011
         use_where(opened([MakeEnv(script(), 0), make]), where)
     assert type(caught.value) is type(expected)
@@ -153,12 +154,8 @@ def test_error_in_a_part_of_several_rows_arrives(kind: str) -> None:
 
 
 def test_wrong_shape_names_the_row_among_all() -> None:
-    class Wrong(Known):
-        def step(self, action: Any) -> Any:
-            return np.zeros(7, np.float32), 0.0, False, False, {}
-
     fns: list[Any] = known()
-    fns[4] = lambda: Wrong(4)
+    fns[4] = lambda: Returns(step=lambda _, *rest: (np.zeros(7, np.float32), *rest))
     env = opened(fns)
     with pytest.raises(sb3compat.ConversionError, match=r"row 4 gave shape=\(7,\)"):
         env.step(ACTIONS)
@@ -220,14 +217,3 @@ def test_worker_that_dies_while_it_makes_its_parts_is_named() -> None:
 
     with pytest.raises(sb3compat.WorkerError, match=r"env_fns\[4\] to env_fns\[5\] has died"):
         forked([*known(), dies], 3)
-
-
-def test_error_in_close_arrives_and_all_workers_end() -> None:
-    class Clinging(Known):
-        def close(self) -> None:
-            raise SeveralError(self.row, "close")
-
-    env = forked([*known(), lambda: Clinging(5)], 2)
-    with pytest.raises(SeveralError, match=r"^close 5$"):
-        env.close()
-    env.close()

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat._parallel.parts import Parts
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import MakeEnv, Returns, fns, script
 from tests.lockstep_back import dummy
 from tests.native import UnknownEnv
 from tests.parallel.teams import forked
@@ -120,21 +120,9 @@ def test_largest_seed_is_that_of_an_environment_around_a_simulator() -> None:
     assert parts.largest_seed == 100
 
 
-class SaysLess(ScriptedEnv):
-    """Returns other infos from resets than dicts."""
-
-    said: Any = None
-
-    def reset(self, **kwargs: Any) -> Any:
-        return super().reset(**kwargs)[0], self.said
-
-
 @pytest.mark.parametrize("said", [None, (), [1]])
-def test_reset_infos_that_are_no_dicts_arrive_as_from_dummy_vec_env(
-    said: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SaysLess, "said", said)
-    made = [lambda: SaysLess(script(lengths=(1,)))] * 2
+def test_reset_infos_that_are_no_dicts_arrive_as_from_dummy_vec_env(said: Any) -> None:
+    made = [lambda: Returns(reset=lambda obs, _: (obs, said), lengths=(1,))] * 2
     for env in (dummy(made), forked(made, 1)):
         env.reset()
         assert env.reset_infos == [said] * 2
@@ -143,16 +131,10 @@ def test_reset_infos_that_are_no_dicts_arrive_as_from_dummy_vec_env(
         env.close()
 
 
-class SaysBoth(ScriptedEnv):
-    """Uses the key that stands for a mask in Gymnasium's infos."""
-
-    def step(self, action: Any) -> Any:
-        return *super().step(action)[:4], {"a": 1, "_a": 2}
-
-
 def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
     pytest.importorskip("stable_baselines3", reason="the VecEnv inside is SB3's")
-    made = [lambda: SaysBoth(script())] * 2
+    # The second key stands for a mask in Gymnasium's infos.
+    made = [lambda: Returns(step=lambda *result: (*result[:4], {"a": 1, "_a": 2}))] * 2
     env = forked([lambda: sb3compat.to_gymnasium(dummy(made))], 1)
     env.reset()
     infos = env.step([env.action_space.sample()] * 2)[3]

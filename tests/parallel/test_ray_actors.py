@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import workers
 from tests.envs import script
+from tests.interpreter import needs_sb3
 from tests.interrupts import raised_by
 from tests.lockstep import lockstep
 from tests.parallel.conftest import STORE
@@ -29,9 +29,6 @@ from tests.strategies import programs, scripts
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'")
 # Ray starts threads in this process, which must not fork from then on.
 pytestmark = pytest.mark.ray
-needs_sb3 = pytest.mark.skipif(
-    find_spec("stable_baselines3") is None, reason="the yardstick is SB3's DummyVecEnv"
-)
 
 # --- the stream -------------------------------------------------------------------------------
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import Returns, fns
 from tests.lockstep_back import back_programs, lockstep
 from tests.parallel.teams import forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.to_sb3.driving import mode_of
-from tests.to_sb3.test_faults import Failing, SeveralError
+from tests.to_sb3.test_faults import Failing
 
 STEP = np.zeros(5, int)
 
@@ -51,16 +51,6 @@ def test_a_step_is_one_message_each_way(env: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "write", noted)
     env.step(STEP)
     assert sent == [8, 8]  # half of it says how long the rest is
-
-
-def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
-    for actions in (np.zeros(4, int), [0, 1], np.full(5, 0.5)):
-        with pytest.raises(ValueError, match="Nothing was stepped"):
-            env.step(actions)
-    assert not env.step(STEP)[2].any()
-
-
-# --- commands to single rows ---------------------------------------------------------------------
 
 
 # --- the way to Gymnasium -------------------------------------------------------------------------
@@ -111,20 +101,6 @@ class Subclass(ParallelVecEnv):
     pass
 
 
-def test_error_of_a_row_arrives_and_a_reset_goes_on() -> None:
-    envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i) for i in range(3)], 2))
-    envs.reset()
-    envs.step(np.zeros(3, int))
-    with pytest.raises(SeveralError, match=r"^number 0$") as caught:
-        envs.step(np.zeros(3, int))
-    assert "in the worker of row 0:" in str(caught.value.__cause__)
-    with pytest.raises(sb3compat.errors.CallOrderError):
-        envs.step(np.zeros(3, int))
-    envs.reset()
-    envs.step(np.zeros(3, int))
-    envs.close()
-
-
 def test_lost_worker_is_named() -> None:
     envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i, "") for i in range(3)], 2))
     envs.reset()
@@ -149,12 +125,10 @@ def test_pending_step_and_closed_environment_are_refused() -> None:
 
 
 def test_empty_info_of_a_reset_within_a_step_replaces_that_of_the_reset_before() -> None:
-    class Once(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            observation, _ = super().reset(**kwargs)
-            return observation, {"first": True} if self._resets == 1 else {}
+    def once(obs: Any, info: Any) -> Any:
+        return obs, {"first": True} if info["resets"] == 1 else {}
 
-    env = forked([lambda: Once(script(lengths=(1,)))] * 2, 2)
+    env = forked([lambda: Returns(reset=once, lengths=(1,))] * 2, 2)
     env.reset()
     assert env.reset_infos == [{"first": True}] * 2
     env.step([env.action_space.sample()] * 2)

@@ -86,18 +86,13 @@ def test_rows_of_a_lost_worker_end_as_truncated(open_in: Open, tmp_path: Path) -
     last = held.copy()
     held[...] = 9  # what a user does with the observations has no effect
     processes_of(env)[1].kill()
-    obs, rewards, dones, infos = env.step(ACTIONS)
+    obs, _, dones, infos = env.step(ACTIONS)
     assert dones[3:].all()
-    assert rewards[3:].tolist() == [0, 0]
+    # What else such a step returns: `operations.py`.
+    assert [row for row, info in enumerate(infos) if "sb3compat.worker_lost" in info] == [3, 4]
     for row in (3, 4):
-        assert infos[row].keys() == {
-            "sb3compat.worker_lost", "TimeLimit.truncated", "terminal_observation",
-        }  # fmt: skip
-        assert infos[row]["sb3compat.worker_lost"] is infos[row]["TimeLimit.truncated"] is True
         np.testing.assert_array_equal(infos[row]["terminal_observation"], last[row])
-        assert env.reset_infos[row]["resets"] == 1
         np.testing.assert_array_equal(obs[row], Known(row).reset()[0])
-    assert all("sb3compat.worker_lost" not in infos[row] for row in range(3))
     assert not env.step(ACTIONS)[2].any()
     processes_of(env)[1].kill()
     flag.touch()

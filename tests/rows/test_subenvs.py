@@ -104,7 +104,11 @@ def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
 # --- every way, by index --------------------------------------------------------------------------
 
 ADAPTED: dict[str, Any] = {"SyncVectorEnv": SyncVectorEnv, "AsyncVectorEnv": AsyncVectorEnv}
-BELOW: dict[str, Any] = {"dummy below a wrapper": dummy, "subproc below a wrapper": subproc}
+BELOW: dict[str, Any] = {
+    "dummy below a wrapper": dummy,
+    "subproc below a wrapper": subproc,
+    "methods below a wrapper": lambda made: HandsOn(dummy(made)),
+}
 WAYS = [*ADAPTED, *BELOW, "single", *KINDS]
 INDICES: list[Any] = [None, 0, -1, [3, 1], (4, 0, 4), range(1, 5, 2), [], {1}, np.array([-1, 0])]
 

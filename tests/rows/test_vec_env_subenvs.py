@@ -51,24 +51,6 @@ def read(subenvs: SubEnvs, name: str, *args: Any, **kwargs: Any) -> list[Any]:
     return subenvs.ask(("read", name, args, kwargs), [0, 1])
 
 
-def test_every_way_runs_every_command(subenvs: SubEnvs) -> None:
-    assert read(subenvs, "mu") == [0.5, 0.5]
-    assert read(subenvs, "set_mu", 2.0) == [2.0, 3.0]
-    assert read(subenvs, "set_mu", mu=3.0) == [3.0, 4.0]
-    assert read(subenvs, "get_wrapper_attr", "mu") == [3.0, 3.0]
-    frames = read(subenvs, "render")  # a method without arguments is called
-    assert [frame[0, 0, 0] for frame in frames] == [0, 1]
-    assert subenvs.ask(("call", "set_mu", (4.0,), {}), [1]) == [5.0]
-    assert subenvs.ask(("get", "mu"), [1, 0]) == [4.0, 3.0]
-    for name, has in (("mu", True), ("nothing_here", False)):
-        assert subenvs.ask(("has", name), [0, 1]) == [has, has]
-    for cls, wrapped in ((gym.wrappers.TimeLimit, True), (gym.wrappers.ClipReward, False)):
-        assert subenvs.ask(("is_wrapped", WrapperClass(cls)), [1]) == [wrapped]
-    for command in (("get", "nothing_here"), ("read", "nothing_here", (), {})):
-        with pytest.raises(AttributeError, match="nothing_here"):
-            subenvs.ask(command, [0, 1])
-
-
 def test_every_way_sets_one_value_for_each_row_where_it_is_held(subenvs: SubEnvs) -> None:
     write_by_row(subenvs, "mu", [[1, 2], 3])
     assert read(subenvs, "mu") == [[1, 2], 3]

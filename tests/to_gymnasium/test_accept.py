@@ -45,11 +45,6 @@ REFUSED: dict[type[Exception], list[Case]] = {
     ],
     sb3compat.AutoresetModeError: [
         (
-            lambda: dummy(fns()),
-            {"autoreset_mode": "Sometimes"},
-            "autoreset_mode='Sometimes' (str)",
-        ),
-        (
             lambda: monitored(fns()),
             {"autoreset_mode": AutoresetMode.NEXT_STEP},
             "put Gymnasium's wrappers around the result instead",
@@ -68,11 +63,6 @@ REFUSED: dict[type[Exception], list[Case]] = {
         (lambda: SyncVectorEnv(fns()), {"autoreset_mode": "Sometimes"}, "'Sometimes' (str)"),
     ],
     sb3compat.ConversionError: [
-        (
-            lambda: dummy(fns()),
-            {"missing_truncation": "truncated"},
-            "missing_truncation='truncated' (str)",
-        ),
         (
             CountingVecEnv,
             {"autoreset_mode": AutoresetMode.DISABLED, "require_final_obs": False},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 from threading import Lock
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
-from tests.lockstep_back import dummy, subproc
+from tests.lockstep_back import dummy
 
 pytest.importorskip("stable_baselines3")
 
@@ -128,30 +127,6 @@ def test_closed_environment_refuses_every_call(envs: Any) -> None:
         for kind in (RuntimeError, gym.error.ClosedEnvironmentError):
             with pytest.raises(kind, match="was closed"):
                 use()
-
-
-WITH_WORKERS: dict[str, Any] = {
-    "plain": lambda: subproc(fns()),
-    "wrapped": lambda: VecMonitor(subproc(fns())),
-    "async": lambda: VecMonitor(sb3compat.to_sb3(AsyncVectorEnv(fns()))),
-}
-
-
-@pytest.mark.parametrize("name", WITH_WORKERS)
-def test_environment_with_workers_cannot_be_copied(
-    name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A copy's pipes, once dropped, would close those of the original."""
-    env = sb3compat.to_gymnasium(WITH_WORKERS[name]())
-    env.reset()
-    shallow = [] if name == "async" else [copy.copy]  # there, the copy shares the environment
-    for duplicate in (copy.deepcopy, pickle.dumps, *shallow):
-        with pytest.raises(TypeError, match="without worker processes, to copy or pickle"):
-            duplicate(env)
-    gc.collect()
-    assert len(env.step(np.zeros(2, int))[0]) == 2
-    env.close()
-    assert capfd.readouterr().err == ""
 
 
 def test_wrapper_of_sb3_cannot_be_copied() -> None:

@@ -20,7 +20,8 @@ from sb3compat._ipc import pipes, subproc_vec_env
 from tests.envs import ScriptedEnv, script
 from tests.interrupts import Counting, counting, no_hang, raised_by
 from tests.lockstep import same
-from tests.lockstep_back import dummy
+from tests.lockstep_back import dummy, with_monitor
+from tests.parallel.teams import forked
 from tests.vec_wrappers import HandsOn
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -80,8 +81,16 @@ FAULTS: dict[str, tuple[dict[str, Any], Callable[[Any], Any], type[Exception], s
 }
 
 
+BUILDS: dict[str, Callable[[Any], Any]] = {
+    "plain": dummy,
+    "wrapped": with_monitor,
+    "subproc": lambda fns: vec_env.SubprocVecEnv(fns, start_method="fork"),
+    "workers": lambda fns: forked(fns, 2),
+}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
-@wrapped_or_not
+@pytest.mark.parametrize("kind", BUILDS)
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
     kind: str, fault: str, mode: AutoresetMode
@@ -89,7 +98,7 @@ def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
     if kind == "wrapped" and mode == AutoresetMode.NEXT_STEP:
         return
     kwargs, use, error, text = FAULTS[fault]
-    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty(**kwargs))), autoreset_mode=mode)
+    envs = sb3compat.to_gymnasium(BUILDS[kind](faulty(**kwargs)), autoreset_mode=mode)
     envs.reset()
     envs.step(ACTIONS)
     with pytest.raises(error, match=text):
@@ -99,6 +108,7 @@ def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
             again()
     envs.reset()
     assert envs.step(ACTIONS)[-1]["shared"].tolist() == [1, 1]
+    envs.close()
 
 
 @wrapped_or_not

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -18,10 +16,8 @@ from gymnasium.wrappers import vector as wrappers
 
 import sb3compat
 from sb3compat._to_sb3.tap import MaskOptions
-from tests.envs import MakeEnv, script
 from tests.lockstep import same
-from tests.lockstep_back import dummy, subproc
-from tests.profiles import some
+from tests.lockstep_back import dummy
 from tests.to_sb3.driving import mode_of
 from tests.to_sb3.vector_wrappers import (
     OBSERVATIONS,
@@ -35,7 +31,6 @@ from tests.to_sb3.vector_wrappers import (
 pytest.importorskip("stable_baselines3")
 
 WRAPPERS = {**{name: twins.batch for name, twins in TWINS.items()}, **OTHERS}
-WRAPPERS.pop("RecordVideo", None)  # see below
 # What some of them need.
 NEEDS = {"JaxToNumpy": "jax", "JaxToTorch": "jax"}
 NEEDS |= {"HumanRendering": "pygame", "ResizeObservation": "cv2"}
@@ -123,26 +118,3 @@ def test_wrapper_works_as_over_sync_vector_env(name: str, mode: AutoresetMode) -
     same(got, expected)
     if not isinstance(expected[-1], type):
         assert len(expected) > 9
-
-
-@mode_of
-@pytest.mark.parametrize("build", some([subproc, dummy]))
-@pytest.mark.filterwarnings("ignore")
-def test_record_video_works_as_over_sync_vector_env(
-    mode: AutoresetMode, build: Any, tmp_path: Path
-) -> None:
-    need("RecordVideo")
-    pytest.importorskip("moviepy")
-    fns = [MakeEnv(script(lengths=(3,)), i) for i in range(2)]
-    ours = sb3compat.to_gymnasium(build(fns), autoreset_mode=mode)
-    wrap: Any = partial(wrappers.RecordVideo, episode_trigger=lambda episode: episode < 2, fps=7)
-    sizes = []
-    for name, env in (("ours", ours), ("theirs", SyncVectorEnv(fns, autoreset_mode=mode))):
-        assert not isinstance(
-            outcome(partial(wrap, video_folder=tmp_path / name), env, mode)[-1], type
-        )
-        videos = sorted((tmp_path / name).glob("*.mp4"))
-        sizes.append([(video.name, video.stat().st_size) for video in videos])
-    assert sizes[0] == sizes[1]
-    assert len(sizes[0]) == 2
-    assert all(size > 500 for _, size in sizes[0])

@@ -10,16 +10,13 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat.errors import CallOrderError
+from tests import interrupts
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
-CLEAR = (CallOrderError, sb3compat.WorkerError, sb3compat.ClosedError, sb3compat.EndedRowError)
-# The points of the lines that return what was done.
-AT_THE_END = 30
 ACTIONS = np.zeros(2, np.int64)
 
 
@@ -87,27 +84,14 @@ def plain(result: Any) -> Any:
     return [*values, infos]
 
 
-def is_same(got: Any, expected: Any) -> bool:
-    try:
-        same(plain(got), plain(expected))
-    except AssertionError:
-        return False
-    return True
-
-
-def assert_helps(error: Exception | None, where: str) -> None:
-    ways = ("reset", "Close this environment", "was closed")
-    assert error is None or any(way in str(error) for way in ways), f"{where}: {error}"
-
-
 def check(envs: Any, expected: list[Any], mode: AutoresetMode, where: str) -> None:
-    for name, (read, value) in READS.items():
-        got, error = attempt(lambda read=read: read(envs), *CLEAR)
-        assert_helps(error, where)
-        assert error or got == value, f"{where}: {name} returned {got}"
-    got, error = attempt(lambda: envs.step(ACTIONS), *CLEAR)
-    assert_helps(error, where)
-    assert error or any(is_same(got, each) for each in expected), f"{where}: step returned {got}"
+    interrupts.check_reads(envs, READS, where)
+    got, error = interrupts.answered(lambda: envs.step(ACTIONS), where)
+    wrong = [
+        attempt(lambda each=each: same(plain(got), plain(each)), AssertionError)[1]
+        for each in ([] if error else expected)
+    ]
+    assert error or None in wrong, f"{where}: step returned {got}"
     first, error = attempt(lambda: envs.reset(seed=7), sb3compat.WorkerError)
     if error:
         assert "Close this environment" in str(error), where
@@ -116,14 +100,7 @@ def check(envs: Any, expected: list[Any], mode: AutoresetMode, where: str) -> No
         same(plain(first), plain(fresh.reset(seed=7)), where)
         same(plain(envs.step(ACTIONS)), plain(fresh.step(ACTIONS)), where)
         same(plain(envs.step(ACTIONS)), plain(fresh.step(ACTIONS)), where)
-    close(envs, where)
-
-
-def close(envs: Any, where: str) -> None:
-    envs.close()
-    envs.close()
-    processes = getattr(envs.vec_env.unwrapped, "processes", ())
-    assert not any(process.is_alive() for process in processes), where
+    interrupts.check_close(envs, envs.vec_env, where)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +112,7 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
     operation = OPERATIONS[name]
     envs = started(kind, mode)
     total = count(lambda: operation(envs))
-    close(envs, "counting")
+    interrupts.check_close(envs, envs.vec_env, "counting")
     same_step = reference(mode)
     expected = [same_step.step(ACTIONS)]
     late = []
@@ -150,5 +127,5 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
         with no_hang():
             raised = interrupt(lambda envs=envs: operation(envs), at, error)
-            done = late if raised is None or total - at < AT_THE_END else []
+            done = late if raised is None or total - at < interrupts.AT_THE_END else []
             check(envs, [*expected, *done], mode, f"{where}: {raised}")

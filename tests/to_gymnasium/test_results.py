@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import MakeEnv, Returns, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, subproc, with_monitor
 from tests.vec_wrappers import HandsOn
@@ -58,6 +58,7 @@ class Reporting(CountingVecEnv):
 
     def step(self, actions: Any) -> Any:
         result = super().step(actions)
+        self.reset_infos = list(self.reset_infos)  # another list of the same dicts
         for row in np.flatnonzero(result[2]) if self.within_steps else ():
             self.reset_infos[row] = {"first": 7}
         return result
@@ -80,31 +81,20 @@ def test_infos_of_an_earlier_reset_are_not_those_of_a_reset_within_a_step(
 
 
 def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_within_a_step() -> None:
-    class Same(ScriptedEnv):
-        info: Any = {"first": 1}
-
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)[0], self.info
-
-    envs = sb3compat.to_gymnasium(with_monitor([lambda: Same(script(lengths=(1,)))]))
+    same_info = {"first": 1}
+    made = [lambda: Returns(reset=lambda obs, _: (obs, same_info), lengths=(1,))]
+    envs = sb3compat.to_gymnasium(with_monitor(made))
     for infos in (envs.reset()[1], envs.step([0])[-1], envs.step([0])[-1]):
         assert infos["first"].tolist() == [1]
 
 
-class SharedSteps(ScriptedEnv):
-    """The steps of all rows return the same dict."""
-
-    common: ClassVar[Any] = {}
-
-    def step(self, action: Any) -> Any:
-        return *super().step(action)[:4], self.common
-
-
 @pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
 def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
-    chosen = script(lengths=(1,), endings=("terminated", "truncated"))
+    common: dict[str, Any] = {}
     # VecMonitor copies those of rows that end, which here are all of them.
-    made = [lambda row=row: SharedSteps(chosen, row) for row in range(2)]
+    how: Any = {"lengths": (1,), "endings": ("terminated", "truncated")}
+    how["step"] = lambda *result: (*result[:4], common)
+    made = [lambda row=row: Returns(row, **how) for row in range(2)]
     envs = sb3compat.to_gymnasium(wrap(dummy(made)))
     envs.reset()
     with pytest.raises(sb3compat.ConversionError, match="its own info dict"):
@@ -181,20 +171,3 @@ def test_infos_that_a_wrapper_shares_are_accepted() -> None:
     envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
-
-
-class Forgetful(vec_envs.DummyVecEnv):
-    """Its own steps do not keep the infos of the resets in them."""
-
-    def step_wait(self) -> Any:
-        first = list(self.reset_infos)  # type: ignore[has-type]
-        result = super().step_wait()
-        self.reset_infos = first
-        return result
-
-
-def test_infos_of_an_earlier_reset_are_not_those_of_an_ending() -> None:
-    envs = sb3compat.to_gymnasium(Forgetful(fns(lengths=(2, 3))))
-    assert envs.reset()[1]["resets"].tolist() == [1, 1]
-    for _ in range(3):
-        assert "resets" not in envs.step(ACTIONS)[4]

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import Returns, ScriptedEnv, fns, script
 from tests.interrupts import attempt
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
@@ -114,11 +114,10 @@ RETURNED = {
 def test_observations_of_other_types_are_batched_as_in_gymnasium(name: str) -> None:
     space, observations = RETURNED[name]
 
-    class Returning(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return observations[self.row], {}
-
-    made = [lambda row=row: Returning(script(observation_space=space), row) for row in range(2)]
+    made = [
+        lambda first=first: Returns(reset=lambda *_: (first, {}), observation_space=space)
+        for first in observations
+    ]
 
     def outcome(env: Any) -> Any:
         try:

@@ -65,6 +65,19 @@ class Changed(VectorWrapper):
         return self.of_step(*self.env.step(actions))
 
 
+def recast(env: Any, change: Callable[[Any], Any]) -> Changed:
+    """Changes observations, last ones as well, and leaves the space as it is."""
+
+    def changed(obs: Any, *rest: Any) -> Any:
+        *others, infos = rest
+        if "final_obs" in infos:
+            finals = [None if final is None else change(final) for final in infos["final_obs"]]
+            infos = {**infos, "final_obs": np.array([*finals, None], dtype=object)[:-1]}
+        return change(obs), *others, infos
+
+    return Changed(env, step=changed, reset=changed)
+
+
 class Passes(VectorWrapper):
     """Passes on other options of a reset; `got` is what it has got."""
 

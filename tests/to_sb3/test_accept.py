@@ -105,10 +105,8 @@ def test_mode_comes_from_argument_then_instance_then_metadata() -> None:
     env.autoreset_mode = NEXT_STEP
     assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
     for given in ("Disabled", "DISABLED", DISABLED):
-        told = pytest.warns(UserWarning, match=r"NativeEnv.* declares .*NEXT_STEP.* overrides it")
-        with told as noted:
+        with pytest.warns(UserWarning, match=r"NativeEnv.* declares .*NEXT_STEP.* overrides it"):
             adapted = sb3compat.to_sb3(env, autoreset_mode=given)
-        assert noted[0].filename == __file__  # it points to the call
         assert adapted.autoreset_mode == DISABLED
 
 
@@ -142,11 +140,6 @@ def test_wrapper_of_sb3_around_a_vector_environment_is_refused() -> None:
     env = vec_envs.VecMonitor(NativeEnv(fns(), SAME_STEP))
     with pytest.raises(sb3compat.UnsupportedEnvError, match=r"VecMonitor\(to_sb3\(env\)\)"):
         sb3compat.to_sb3(env)
-
-
-def test_unknown_mode_is_refused() -> None:
-    with pytest.raises(sb3compat.AutoresetModeError, match="'NextStep', 'SameStep', 'Disabled'"):
-        sb3compat.to_sb3(NativeEnv(fns(), None), autoreset_mode="same-step")
 
 
 @class_of

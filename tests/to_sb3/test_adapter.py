@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 from typing import Any
 
-import cloudpickle
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import Identity, MakeEnv, fns, script
+from tests.envs import MakeEnv, fns, script
 from tests.lockstep import same
 from tests.native import NativeEnv
 from tests.to_sb3.driving import SAME_STEP, SOURCES, Gives, class_of, made, mode_of, step
@@ -84,22 +82,6 @@ def test_rows_with_different_starts_are_refused(cls: Any) -> None:
     source.close()
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, Identity])
-def test_environment_with_workers_cannot_be_copied(
-    wrap: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A copy's pipes, once dropped, would close those of the original."""
-    env = sb3compat.to_sb3(wrap(AsyncVectorEnv(fns())))
-    env.reset()
-    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps):
-        with pytest.raises(TypeError, match="worker processes, to copy or pickle, got <VecEnvAda"):
-            duplicate(env)
-    gc.collect()
-    assert len(step(env)[0]) == 2
-    env.close()
-    assert capfd.readouterr().err == ""
-
-
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_environment_in_this_process_can_be_copied(duplicate: Any) -> None:
     env = adapted()
@@ -107,11 +89,3 @@ def test_environment_in_this_process_can_be_copied(duplicate: Any) -> None:
     other = duplicate(env)
     same(step(other), step(env))
     same(other.reset(), env.reset())
-
-
-@pytest.mark.parametrize("make", [sb3compat.to_sb3, sb3compat.VecEnvAdapter])
-def test_timeout_is_checked_when_the_adapter_is_made(make: Any) -> None:
-    source = AsyncVectorEnv(fns())
-    with pytest.raises(ValueError, match=r"got timeout=-1 \("):
-        make(source, timeout=-1)
-    source.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -14,6 +15,7 @@ import sb3compat
 from tests.envs import Identity, fns
 from tests.lockstep import same
 from tests.native import NativeEnv
+from tests.parallel.teams import forked
 from tests.to_sb3.driving import SAME_STEP, SOURCES, made, step
 
 
@@ -31,10 +33,17 @@ class Drawing(gym.Env[Any, Any]):
         return self.np_random.random(1), 0.0, False, False, {}
 
 
-@pytest.mark.parametrize("name", [*SOURCES, "native"])
+# Those that are not made of single environments by Gymnasium.
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "native": lambda fns: NativeEnv(fns, SAME_STEP),
+    "parallel": lambda fns: forked(fns, 2),
+}
+
+
+@pytest.mark.parametrize("name", [*SOURCES, *OTHERS])
 def test_wrong_actions_and_cancelled_steps_leave_the_environment_untouched(name: str) -> None:
     env, twin = (
-        sb3compat.to_sb3(NativeEnv(rows, SAME_STEP) if name == "native" else made(name, rows))
+        sb3compat.to_sb3(OTHERS[name](rows) if name in OTHERS else made(name, rows))
         for rows in [fns(3, lengths=(5,))] * 2
     )
     same(env.reset(), twin.reset())

@@ -18,13 +18,12 @@ from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
 from sb3compat.errors import CallOrderError
+from tests import interrupts
 from tests.envs import Identity
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.to_sb3.backends.libraries import atari, closed_later, jax_env, pool
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
-
-CLEAR = (CallOrderError, sb3compat.WorkerError, sb3compat.ClosedError)
 
 
 class OwnSteps(AsyncVectorEnv):
@@ -58,8 +57,6 @@ KINDS |= {
 SENDING = ("EnvPool", "ale-py", "ale-py same step")
 
 
-# The points of the lines that return what was done.
-AT_THE_END = 30
 # The reads, and what they give.
 READS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "get_attr": (lambda env: env.get_attr("row"), [0, 1]),
@@ -116,12 +113,8 @@ def check(env: Any, kind: str, expected: list[Any], where: str) -> bool:
         Whether a reset leads out. If not, it says that the environment must be closed.
     """
     if kind in COUNTING:
-        for name, (read, value) in READS.items():
-            got, error = attempt(lambda read=read: read(env), *CLEAR)
-            assert_helps(error, where)
-            assert error or got == value, f"{where}: {name} returned {got}"
-    got, error = attempt(lambda: step(env), *CLEAR)
-    assert_helps(error, where)
+        interrupts.check_reads(env, READS, where)
+    got, error = interrupts.answered(lambda: step(env), where)
     if kind in COUNTING and not error:
         wrong = [attempt(partial(same, got, each), AssertionError)[1] for each in expected]
         assert None in wrong, f"{where}: step returned {got}"
@@ -148,18 +141,6 @@ def check_new_episode(env: Any, obs: Any) -> None:
         obs = after
 
 
-def close(env: Any, where: str) -> None:
-    env.close()
-    env.close()
-    processes = getattr(env.env.unwrapped, "processes", ())
-    assert not any(process.is_alive() for process in processes), where
-
-
-def assert_helps(error: Exception | None, where: str) -> None:
-    ways = ("reset()", "Close this environment", "was closed")
-    assert error is None or any(way in str(error) for way in ways), f"{where}: {error}"
-
-
 LIBRARIES = [kind for kind in KINDS if kind not in COUNTING]
 OPERATIONS_OF = [(name, kind) for kind in COUNTING for name in OPERATIONS]
 OPERATIONS_OF += [(name, kind) for kind in LIBRARIES for name in ("reset", "step")]
@@ -173,7 +154,7 @@ def test_interrupted_operation(name: str, kind: str) -> None:
     operation = OPERATIONS[name]
     env = started(kind)
     total = count(lambda: operation(env))
-    close(env, "counting")
+    interrupts.check_close(env, env.env, "counting")
     env = started("sync")
     after = [step(env), step(env)]
     if name == "reset":
@@ -187,9 +168,11 @@ def test_interrupted_operation(name: str, kind: str) -> None:
         with no_hang():
             raised = interrupt(lambda env=env: operation(env), at, error)
             # The operation is as good as done when the exception comes as it returns.
-            late = name in ("reset", "step") and (raised is None or total - at < AT_THE_END)
+            late = name in ("reset", "step") and (
+                raised is None or total - at < interrupts.AT_THE_END
+            )
             led_out += [check(env, kind, after if late else after[:1], f"{where}: {raised}")]
-            close(env, where)
+            interrupts.check_close(env, env.env, where)
     if kind in LIBRARIES:
         assert any(led_out)
         assert all(led_out) or kind in SENDING
@@ -210,7 +193,9 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
         env = made()
         with no_hang():
             raised = interrupt(env.close, at, error)
-            close(env, f"{error.__name__} at point {at} of {total}: {raised}")
+            interrupts.check_close(
+                env, env.env, f"{error.__name__} at point {at} of {total}: {raised}"
+            )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "async" in kind])
@@ -218,7 +203,7 @@ def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) ->
     env = started(kind)
     os.close(env.env.unwrapped.parent_pipes[0].fileno())
     with no_hang():
-        close(env, "the descriptor of a pipe is closed")
+        interrupts.check_close(env, env.env, "the descriptor of a pipe is closed")
 
 
 @pytest.mark.jax

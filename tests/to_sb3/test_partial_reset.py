@@ -90,20 +90,6 @@ def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
     assert source.resets == 4
 
 
-@pytest.mark.parametrize(
-    ("cls", "function", "message"),
-    [
-        ("CartPole-v1", None, "subclass of gymnasium.vector.VectorEnv"),
-        (gym.Env, None, "subclass of gymnasium.vector.VectorEnv"),
-        (Identity, None, "wrapper"),
-        (UnknownEnv, 3, "Expected a function, got function=3"),
-    ],
-)
-def test_wrong_registrations_are_refused(cls: Any, function: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        sb3compat.register_partial_reset(cls, function)
-
-
 def test_function_of_the_user_comes_before_that_of_this_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -15,8 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sb3compat
 from sb3compat._to_sb3.rows import received_info
 from sb3compat.errors import ConversionError
-from tests.envs import ScriptedEnv, script
-from tests.lockstep import same
+from tests.envs import Returns, ScriptedEnv, script
 from tests.lockstep_back import dummy
 from tests.to_sb3.driving import made, step
 
@@ -33,24 +31,6 @@ def test_rewards_that_are_not_one_number_are_refused(reward: Any, name: str) -> 
     env.close()
 
 
-def test_reset_gets_the_arguments_that_dummy_vec_env_passes() -> None:
-    common = pytest.importorskip("stable_baselines3.common.vec_env")
-
-    class Noting(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)[0], {"passed": kwargs}
-
-    fns = [lambda: Noting(script())]
-    ours, reference = sb3compat.to_sb3(made("sync", fns)), common.DummyVecEnv(fns)
-    for seed, options in ((None, {}), (5, {}), (None, {"x": 1})):
-        for env in (ours, reference):
-            if seed is not None:
-                env.seed(seed)
-            env.set_options(options)
-            env.reset()
-        same(ours.reset_infos, reference.reset_infos)
-
-
 def test_received_info_is_a_plain_dict() -> None:
     given = {"x": [1]}
     assert received_info(given) is given
@@ -58,17 +38,6 @@ def test_received_info_is_a_plain_dict() -> None:
         own = received_info(kind(given))
         assert type(own) is dict
         assert own == given
-
-
-class Silent(ScriptedEnv):
-    """Its steps return no dict as info."""
-
-    def __init__(self, info: Any) -> None:
-        super().__init__(script())
-        self._info = info
-
-    def step(self, action: Any) -> Any:
-        return *super().step(action)[:4], self._info
 
 
 def sync(fns: Any) -> Any:
@@ -87,7 +56,7 @@ def both_ways(fns: Any) -> Any:
 @pytest.mark.parametrize("build", [sync, parallel, both_ways])
 def test_steps_whose_info_is_no_dict_are_refused(build: Any, info: Any) -> None:
     """`SyncVectorEnv` and `DummyVecEnv` fail there, too, by writing into it."""
-    env = build([partial(Silent, info)])
+    env = build([lambda: Returns(step=lambda *result: (*result[:4], info))])
     env.reset()
     with pytest.raises(ConversionError, match="Expected infos of sub-environments to be dicts"):
         env.step(np.zeros(1, int))

@@ -12,7 +12,7 @@ from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import Returns, fns, script
 from tests.lockstep import lockstep
 from tests.to_sb3.driving import ASYNC, SAME_STEP, made, mode_of, step
 
@@ -39,14 +39,8 @@ def test_pending_call_of_the_user_is_refused() -> None:
 
 @mode_of
 def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetMode) -> None:
-    class Wrong(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            obs, *rest = super().step(action)
-            return obs[:2], *rest
-
-    env = sb3compat.to_sb3(
-        AsyncVectorEnv([lambda: Wrong(script())], shared_memory=False, autoreset_mode=mode)
-    )
+    made = [lambda: Returns(step=lambda obs, *rest: (obs[:2], *rest))]
+    env = sb3compat.to_sb3(AsyncVectorEnv(made, shared_memory=False, autoreset_mode=mode))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match=r"shape \(3,\)"):
         env.step(np.zeros(1, int))

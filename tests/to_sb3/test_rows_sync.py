@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import Identity, ScriptedEnv, fns, script
+from tests.envs import Identity, Returns, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.to_sb3.driving import Gives, mode_of, step
@@ -55,11 +55,7 @@ def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(b
     ("info", "wraps"), [({"sim": Lock()}, [Identity]), ({"sim": Lock()}, []), (None, [])]
 )
 def test_what_dummy_vec_env_keeps_of_a_reset_is_kept(info: Any, wraps: Any) -> None:
-    class Tells(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)[0], info
-
-    functions = [lambda: Tells(script(lengths=(2,)))] * 2
+    functions = [lambda: Returns(reset=lambda obs, _: (obs, info), lengths=(2,))] * 2
     source = SyncVectorEnv(functions)
     for wrap in wraps:
         source = wrap(source)
@@ -74,12 +70,9 @@ def test_what_dummy_vec_env_keeps_of_a_reset_is_kept(info: Any, wraps: Any) -> N
 def test_python_values_in_integers_are_those_of_dummy_vec_env(value: Any) -> None:
     """An array is cast, and wraps; a number that does not fit is an error."""
 
-    class Gives(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            return value, *super().step(action)[1:]
-
     space = spaces.Box(0, 255, (2,), np.uint8)
-    functions = [lambda: Gives(script(observation_space=space))] * 2
+    changes: Any = {"step": lambda _, *rest: (value, *rest), "observation_space": space}
+    functions = [lambda: Returns(**changes)] * 2
     results = []
     for env in (dummy(functions), sb3compat.to_sb3(SyncVectorEnv(functions))):
         env.reset()

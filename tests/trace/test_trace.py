@@ -12,16 +12,16 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
+from conformance.specimens import every
+from conformance.specimens.registry import SPECIMENS
 from sb3compat._trace.record import Ending, Layout, short_text
 from sb3compat._trace.steps import Stepping
-from sb3compat.conformance import check_vec_env, check_vector_env, programs
-from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.findings import Family
+from sb3compat.conformance import programs
 from tests.envs import fns
 from tests.native import UnknownEnv
 from tests.to_sb3.driving import Changed, Gives
-from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
+assert every.MODULES, "they enter the mutants"
 MODES = [mode.value for mode in AutoresetMode]
 BY_API = {
     "Gymnasium NEXT_STEP": ("obs", 1, "obs"),
@@ -137,28 +137,31 @@ def test_rows_with_different_starts_are_traced_as_they_are() -> None:
     assert all("from the same start" in layout.refusal for layout in found.layouts[1:])
 
 
-@pytest.mark.parametrize(("make", "check"), BROKEN)
-@pytest.mark.filterwarnings("ignore:The last observation of row 0 equals the first")
-def test_what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else(
-    make: Callable[[], Any], check: str
-) -> None:
-    found = sb3compat.trace(make, episodes=1, rows=1)
-    assert [mark.check for mark in found.layouts[0].marks] == ([check] if check else [])
-    assert {mark.check for mark in found.marks} <= {known.id for known in checks_of()}
+# Mutants of the kit that are wrong at the ends of episodes, and the check that a trace names.
+BROKEN = {
+    "vec_env-NoTerminalObservation": "terminal_observation_iff_done",
+    "vec_env-TerminalObservationAlways": "terminal_observation_iff_done",
+    "vec_env-TerminalObservationIsTheNextFirst": "terminal_observation_not_reset_obs",
+    "vec_env-TerminalObservationIsABatch": "terminal_observation_in_space",
+    "vec_env-NoTruncatedFlag": "truncated_flag_present",
+    "SameStep-NoFinalObs": "final_obs_present",
+    "SameStep-FinalObsOverwritten": "final_obs_is_last",
+    "SameStep-FinalObsNotTransformed": "final_obs_in_space",
+    "NextStep-RewardInResetStep": "reset_step_reward_zero",
+    "NextStep-FlagInResetStep": "reset_step_flags_false",
+    "NextStep-FirstObsTwice": "done_step_returns_final_obs",
+}
 
 
-@pytest.mark.filterwarnings("ignore:The last observation of row 0 equals the first")
-@pytest.mark.parametrize(("make", "check"), [BROKEN[0], *(BROKEN[k] for k in (5, 6, 9, 10))])
-def test_marks_are_the_failures_of_the_same_clauses_in_the_kit(
-    make: Callable[[], Any], check: str
-) -> None:
-    judge = check_vector_env if hasattr(make(), "single_action_space") else check_vec_env
-    family: Family = "vec_env" if judge is check_vec_env else "vector_env"
-    about_ends = [each.id for each in checks_of(family) if each.group.startswith("episode end")]
-    report = judge(make, only=about_ends, on_fail=None, isolate=False)
-    failed = {result.check_id for result in report.results if result.status == "failed"}
-    marks = sb3compat.trace(make, episodes=1, rows=1).layouts[0].marks
-    assert {mark.check for mark in marks} == failed & {*about_ends} == {check}
+@pytest.mark.parametrize("mutant", BROKEN)
+@pytest.mark.filterwarnings("ignore:The last observation of row")
+def test_what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else(mutant: str) -> None:
+    if mutant.startswith("vec_env"):
+        pytest.importorskip("stable_baselines3")
+    found = sb3compat.trace(SPECIMENS["mutant", mutant].factory, episodes=3, rows=1)
+    assert {mark.check for mark in found.layouts[0].marks} == {BROKEN[mutant]}
+    # A reset step that ends an episode is not an ending.
+    assert [ending.length > 1 for ending in found.layouts[0].endings] == [True] * 3
 
 
 class Stays(gym.Env[Any, Any]):
@@ -346,8 +349,3 @@ def test_infos_are_those_of_the_row() -> None:
                 shown = [value.value for value in ended.values if value.name == "reset_infos"]
                 assert shown == [{"started": ending.row}]
                 assert ending.calls[0].value("reset_infos") is None
-
-
-def test_reset_step_that_ends_an_episode_is_not_an_ending() -> None:
-    found = sb3compat.trace(lambda: Wrong(AutoresetMode.NEXT_STEP, ended_at_reset), episodes=3)
-    assert [ending.length > 1 for ending in found.layouts[0].endings] == [True] * 3

@@ -25,13 +25,6 @@ def make_env():
 def fails():
     raise OSError("no simulator")
 
-class Hangs(gym.Wrapper):
-    def step(self, action):
-        raise OSError("the simulator hangs")
-
-def hangs():
-    return Hangs(make_env())
-
 def many():
     return gym.make_vec("CartPole-v1", 2, vectorization_mode="sync")
 """
@@ -71,25 +64,9 @@ def test_functions_are_timed_too(
     assert main(["tune", f"{file}:fails", "--num-envs", "1"]) == 2
     said = capsys.readouterr().err  # once, as the reason is the same for all
     assert said == "sb3compat: fails cannot be made: OSError: no simulator\n"
-    assert main(["tune", f"{file}:hangs", "--n-envs", "1", "--seconds", "0.1"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("Traceback (most recent call last):")
-    assert said.endswith("\nsb3compat: hangs cannot be timed, see above.\n")
     assert main(["tune", f"{file}:nothing"]) == 2
     assert "Expected" in capsys.readouterr().err
-    (tmp_path / "broken_envs.py").write_text("import no_such_simulator")
-    assert main(["tune", "broken_envs.py:make_env"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("Traceback (most recent call last):")
-    assert said.endswith("\nsb3compat: broken_envs.py:make_env cannot be made, see above.\n")
-
-
-def test_function_that_makes_several_rows_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "many_envs.py").write_text(ENVS)
-    monkeypatch.chdir(tmp_path)
-    assert main(["tune", "many_envs.py:many", "--num-envs", "1"]) == 2
+    assert main(["tune", f"{file}:many", "--num-envs", "1"]) == 2
     assert "to make a single environment, got a SyncVectorEnv" in capsys.readouterr().err
 
 

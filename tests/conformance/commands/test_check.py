@@ -11,7 +11,7 @@ import pytest
 from sb3compat import cli
 from sb3compat.conformance.output.json import load
 from tests.conformance.commands.shell import ONLY, TINY, refused, sb3compat
-from tests.interpreter import LOADED, REPOSITORY, run
+from tests.interpreter import LOADED, run
 
 
 def test_a_correct_environment_passes_and_each_file_is_written(tmp_path: Path) -> None:
@@ -34,31 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.mark.parametrize("more", [[], ["--no-isolate"]])
-def test_a_factory_that_fails_shows_its_own_traceback(
-    more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = refused(capsys, "check", f"{TINY}:boom", *more)
-    lines = said.splitlines()
-    assert lines[0] == "Traceback (most recent call last):"
-    assert "tiny.py" in lines[1]
-    assert "ValueError: no licence for the simulator" in lines
-    assert lines[-1] == f"sb3compat: {TINY}:boom cannot be made, see above."
-    assert "sb3compat/" not in said.replace(str(REPOSITORY), "")
-
-
-@pytest.mark.parametrize(
-    "arguments", [["broken_module.py:make_env"], ["CartPole-v1", "--reference=broken_module:x"]]
-)
-def test_a_module_that_fails_shows_its_own_traceback(
-    arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "broken_module.py").write_text("import no_such_simulator\n")
-    said = refused(capsys, "check", *arguments)
-    assert 'broken_module.py", line 1' in said.splitlines()[1]
-    assert "No module named 'no_such_simulator'" in said
 
 
 @pytest.mark.parametrize(
@@ -94,14 +69,6 @@ def test_a_module_that_is_missing_names_a_near_one_only(
     (folder / "rover.py").touch()
     assert "Did you mean 'rover'?" in refused(capsys, "check", "rovr:make_env")
     assert "Did you mean" not in refused(capsys, "check", "my_package:make_env")  # packaging
-
-
-def test_an_environment_of_an_id_that_fails_shows_its_own_traceback(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    said = refused(capsys, "check", "CartPole-v1", "-q", '--env-kwargs={"foo": 1}')
-    assert said.startswith("Traceback (most recent call last):")
-    assert said.endswith("see above. Does it take the arguments of --env-kwargs?\n")
 
 
 def test_wrong_options_are_refused_before_the_target_is_imported(tmp_path: Path) -> None:

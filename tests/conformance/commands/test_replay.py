@@ -13,7 +13,7 @@ import pytest
 from sb3compat import cli
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
-from tests.conformance.commands.shell import ONLY, TINY, refused
+from tests.conformance.commands.shell import ONLY, TINY
 from tests.interpreter import REPOSITORY
 
 Said = Callable[..., str]
@@ -68,20 +68,3 @@ def test_scripts_that_fail_otherwise_hang_or_lack_a_factory(said: Said, tmp_path
     assert said(1, "replay", "script.py").startswith("failing otherwise")
     script.write_text("import time\ntime.sleep(1000)\n")
     assert "has not ended within" in said(1, "replay", "script.py", "--max-seconds", "0.5")
-
-
-def test_a_target_that_cannot_be_imported_is_told_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("pass")
-    (tmp_path / "fails_to_import.py").write_text("raise ValueError('no licence')")
-    target = f"{tmp_path / 'fails_to_import.py'}:make_env"
-    said = refused(capsys, "replay", str(script), "--target", target)
-    assert said.startswith("Traceback (most recent call last):")
-    assert said.endswith(
-        f"ValueError: no licence\nsb3compat: {target} cannot be imported, see above.\n"
-    )
-    assert "fails_to_imprt" in refused(
-        capsys, "replay", str(script), "--target", "fails_to_imprt:x"
-    )

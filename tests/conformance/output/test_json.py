@@ -25,10 +25,6 @@ def test_json_is_as_the_schema_has_it(report: Report) -> None:
         assert not validator.is_valid({**data, "results": [{**result, "status": "lost"}]})
 
 
-def test_json_can_be_read_again() -> None:
-    assert load(render(sample(), "json")) == sample()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from conformance.specimens.points import Config, Points
 from sb3compat.conformance.program.script import PRELUDE
 
-belongings, growth, kept, left_over, pushed, rescaled = map(
-    PRELUDE.__getitem__, ("belongings", "growth", "kept", "left_over", "pushed", "rescaled")
+belongings, kept, pushed, rescaled = map(
+    PRELUDE.__getitem__, ("belongings", "kept", "pushed", "rescaled")
 )
 
 
@@ -90,33 +88,3 @@ def test_a_thread_that_ends_meanwhile_hides_nothing(monkeypatch: pytest.MonkeyPa
     finally:
         for process in processes:
             process.communicate()
-
-
-def test_threads_are_left_over_until_they_end() -> None:
-    before = belongings()
-    done = threading.Event()
-    thread = threading.Thread(target=done.wait)
-    thread.start()
-    held = belongings() - before
-    assert left_over(held, 0) == [f"thread {thread.name} ({thread.ident})"]
-    done.set()
-    assert left_over(held, 30) == []
-
-
-class Keeps(Points):
-    kept: list[Any]
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        self.kept.append(np.zeros(200))
-        return super().end(i, last, info)
-
-
-def test_growth_is_in_bytes_for_each_end() -> None:
-    config = Config(rows=2, lengths=(2,))
-    env = Keeps(config)
-    env.kept = []
-    env.reset()
-    assert min(growth(env, lambda: [0, 1], 20, 40)) > 1600
-    env = Points(config)
-    env.reset()
-    assert max(growth(env, lambda: [0, 1], 20, 40)) < 400

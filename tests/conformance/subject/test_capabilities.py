@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens.rows_env import MODES, Form, RowsEnv
+from conformance.specimens.rows_env import Form, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat import to_sb3
@@ -55,14 +55,6 @@ def test_options_show_without_the_users_where_each_row_is_an_environment() -> No
     assert not capabilities(lambda: to_sb3(native()))["options"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("masks", [True, False])
-def test_a_mask_that_is_ignored_is_no_masked_reset(mode: str, masks: bool) -> None:
-    found = capabilities(lambda: RowsEnv(Form(mode=mode, masks=masks)))
-    # Without masks nobody could reset the rows in DISABLED mode: a check says so.
-    assert found["masked_reset"] == (masks or mode == "Disabled")
-
-
 class SumOfSeeds(RowsEnv):
     """One seed for all rows: the sum of the list."""
 
@@ -72,11 +64,6 @@ class SumOfSeeds(RowsEnv):
 
 def test_each_seed_must_concern_its_row_only() -> None:
     assert not capabilities(lambda: SumOfSeeds(Form()))["row_seeds"]
-
-
-def test_one_generator_for_all_rows_takes_no_seed_for_each() -> None:
-    assert capabilities(lambda: RowsEnv(Form()))["row_seeds"]
-    assert not capabilities(lambda: RowsEnv(Form(one_generator=True, sub_envs=False)))["row_seeds"]
 
 
 def test_rows_under_running_statistics_are_not_separate() -> None:
@@ -102,18 +89,6 @@ def test_running_statistics_are_known_by_what_they_hold() -> None:
     for kept, lasts in ((statistics, True), (methods, False), (np.zeros(2), False)):
         found = capabilities(partial(Scales, kept))
         assert {found["separate_rows"], found["repeatable"]} == {not lasts}
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_rows_that_differ_by_their_seeds_only_are_alike(mode: str) -> None:
-    def alike(**form: Any) -> bool:
-        shape = Form(mode=mode, **{"kind": "counted", "lengths": (3, 9), **form})
-        return capabilities(partial(RowsEnv, shape))["alike_rows"]
-
-    assert alike()
-    assert alike(noise=True)
-    assert not alike(kind="box")  # an observation has the number of its row
-    assert not alike(one_generator=True)
 
 
 def test_without_any_chance_rows_are_alike_if_they_do_the_same() -> None:
