@@ -115,9 +115,11 @@ $(BIN)/python:
 		exit 1; } >&2
 	@$(INSTALL) --upgrade pip  # the one that comes with Python 3.11 is slower
 
-# The extra dev includes demo.
+# The extra dev includes demo. pip unpacks packages on one processor, so the largest, which are half
+# of all, come first, two at a time.
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'Installing sb3compat[dev] into $(VENV); the first time takes some minutes.'
+	@$(INSTALL) --no-deps torch & $(INSTALL) --no-deps jaxlib ray pyarrow imageio-ffmpeg; wait
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/demo.stamp $@
 
