@@ -49,7 +49,10 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
 
 def _for_a_picture(env: Recorded) -> dict[str, str]:
     """The arguments of `render`, whose own default may open a window."""
-    takes_mode = "mode" in inspect.signature(env.live.render).parameters
+    try:
+        takes_mode = "mode" in inspect.signature(env.live.render).parameters
+    except Exception:  # it is missing, or no function that tells its parameters
+        takes_mode = False
     return {"mode": "rgb_array"} if takes_mode else {}
 
 
