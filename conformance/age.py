@@ -71,6 +71,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
             yield from _names(node)
 
 
+@cache
 def digest(source: str) -> str:
     """The digest of what a module does; the same for each version of Python."""
     tree = ast.parse(source)

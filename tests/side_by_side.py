@@ -24,7 +24,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 KIT, THERE, WORKERS = "tests/conformance", "tests/to_sb3", "tests/parallel"
-CHECKS = f"{KIT}/checks"
 ROOMS = sorted(
     path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/*/__init__.py")
 )
@@ -38,12 +37,11 @@ LAST = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # cache. Ray's tests wait long for its actors, so they have a process of their own.
 SUITE = {
     "to_sb3": (THERE,),
-    "kit": (f"--ignore={CHECKS}", KIT),
+    "kit": (KIT,),
     "adapters": tuple(room for room in ROOMS if room not in OTHERS),
-    "workers": ("-m", "not ray", WORKERS),
     "ray": ("-m", "ray", WORKERS),
+    "workers": ("-m", "not ray", WORKERS),
     "whole": (*(f"--ignore={room}" for room in ROOMS), "tests"),
-    "checks": (CHECKS,),
 }
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 BESIDE = {"lint": ("make", "lint"), "demo": ("make", "demo", "ARGS=--short")}
@@ -82,10 +80,10 @@ def run(parts: Sequence[Part], slots: int | None = None) -> list[Ended]:
 
     Args:
         parts: What is run; those that come first are started first.
-        slots: How many run at once; default: two more than there are processors, as tests wait
+        slots: How many run at once; default: three more than there are processors, as tests wait
             for processes that start, hang or end.
     """
-    with ThreadPoolExecutor(slots or _processors() + 2) as pool:
+    with ThreadPoolExecutor(slots or _processors() + 3) as pool:
         return list(pool.map(_run_one, parts))
 
 

@@ -186,7 +186,9 @@ def is_private(name: str) -> bool:
 
 def is_self(node: ast.expr) -> bool:
     """Whether this is the object itself: `self`, `cls`, `super()` or `type(self)`."""
-    return ast.unparse(node) in ("self", "cls", "super()", "type(self)")
+    if isinstance(node, ast.Call):
+        return ast.unparse(node) in ("super()", "type(self)")
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
 def test_package_keeps_the_rules() -> None:

@@ -50,7 +50,7 @@ for name in ("to_sb4", "check_vec_env"):
 ON_RAY = """
 import sb3compat
 
-sb3compat.ParallelVecEnv([Known] * 2, workers=2).close()
+sb3compat.ParallelVecEnv([Known] * 2, workers=1).close()
 print("ray" in loaded())
 try:
     sb3compat.ParallelVecEnv([Known] * 2, backend="ray")

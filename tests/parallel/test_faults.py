@@ -215,5 +215,5 @@ def test_worker_that_dies_while_it_makes_its_parts_is_named() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
-    with pytest.raises(sb3compat.WorkerError, match=r"env_fns\[4\] to env_fns\[5\] has died"):
+    with pytest.raises(sb3compat.WorkerError, match=r"env_fns\[4\] to env_fns\[5\] died"):
         forked([*known(), dies], 3)

@@ -45,7 +45,8 @@ def test_message_after_the_timeout_names_the_function_that_hangs(
         forked(fns, 2 + parent_steps, timeout=0.05)
     line = connect.__code__.co_firstlineno
     said = str(caught.value)
-    assert re.search(rf"been at env_fns\[3\] \(connect, test_starting.py:{line}\) for \d+ s", said)
+    where = rf"calling env_fns\[3\] \(connect, test_starting.py:{line}\) for \d+ s"
+    assert re.search(f"A worker process has been {where}", said)
     assert "timeout=, or fix" in said
 
 
