@@ -21,9 +21,11 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
+    is_own_vec_env,
 )
 from sb3compat._to_gymnasium.results import ResetInfos, checked_step
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
+from sb3compat._upstream.vec_env import derives_from, keeps_method, set_waiting_seeds
 from sb3compat.errors import (
     ConversionError,
     MissingFinalObservationError,
@@ -68,16 +70,22 @@ class VecEnvSource:
         Without options and seeds, those that were set on the `VecEnv` itself are used.
         """
         pass_seeds(self._vec_env, self._base, seeds)
-        batch = self._batch(self._vec_env.reset())
+        try:
+            batch = self._batch(self._vec_env.reset())
+        except BaseException:
+            if any(seed is not None for seed in seeds):
+                # The parent passes them again if they are to be used again.
+                set_waiting_seeds(self._base, [None] * len(seeds))
+            raise
         rows = range(self._vec_env.num_envs)
         return batch, [self._reset_infos.of(row, in_step=False) for row in rows]
 
     def send(self, actions: list[Array]) -> None:
         """Start the step."""
-        self._waiting = True
         keys = self._actions.keys
         packed = actions[0] if keys is None else self._actions.rows(actions)
         self._vec_env.step_async(packed)
+        self._waiting = True
 
     def receive(self) -> Transition:
         """Finish the step."""
@@ -112,10 +120,14 @@ class VecEnvSource:
         return self._observations.batch(obs, copy=False, source=self._vec_env)
 
     def cancel(self) -> None:
-        """Wait for the step that is under way, and drop its results."""
-        if self._waiting:
-            self._waiting = False
-            self._vec_env.step_wait()
+        """Drop the step that is under way; its rows have stepped only if they have workers."""
+        waiting, self._waiting = self._waiting, False
+        if derives_from(self._base, "SubprocVecEnv"):
+            waiting = self._base.waiting
+        elif is_own_vec_env(self._base) or keeps_method(self._base, "DummyVecEnv", "step_async"):
+            return  # the next call is a reset, and nothing was sent to the rows
+        if waiting:
+            self._base.step_wait()
 
     def render(self) -> Any:
         """One frame for each row."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -15,7 +18,7 @@ from tests.handwritten import AsyncCountingVecEnv
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor
 
 from tests.parallel.teams import forked
 from tests.vec_wrappers import HandsOn
@@ -152,3 +155,67 @@ def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
     with pytest.raises(ValueError, match="seed"):
         sb3compat.to_gymnasium(ours).reset(seed=[5, 3])
     ours.close()
+
+
+class Draws(gym.Env[Any, Any]):
+    """Its observations are random numbers of one generator; a reset with the option fails."""
+
+    observation_space = gym.spaces.Box(0, 1, (1,), np.float64)
+    action_space = gym.spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if options:
+            raise KeyError("the reset fails")
+        return self.np_random.random(1), {"seed": seed}
+
+    def step(self, action: Any) -> Any:
+        return self.np_random.random(1), 0.0, False, False, {}
+
+
+class RefusesTwo(HandsOn):
+    """Checks actions before it passes them on."""
+
+    def step_async(self, actions: Any) -> None:
+        if 2 in actions:
+            raise ValueError("no action 2")
+        self.venv.step_async(actions)
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, partial(SubprocVecEnv, start_method="fork")])
+def test_step_that_a_part_refuses_steps_no_row_without_workers(kind: Any) -> None:
+    def alone() -> Any:
+        return RefusesTwo(kind([Draws] * 2))
+
+    actions = np.array([0, 1, 0, 1, 2, 0])
+    parts = [lambda: DummyVecEnv([Draws] * 2), alone, alone]
+    with closing(forked(parts, 1, timeout=10)) as ours:
+        expected = [DummyVecEnv([Draws] * 2) for _ in range(3)]
+        for number, env in enumerate(expected):
+            env.seed(2 * number)
+        ours.seed(0)
+        starts = [env.reset() for env in expected]
+        np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
+        with pytest.raises(ValueError, match="no action 2"):
+            ours.step(actions)
+        if kind is not DummyVecEnv:
+            expected[1].step(actions[2:4])  # its workers had got the step
+        starts = [env.reset() for env in expected]
+        np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
+
+
+def test_seeds_of_a_reset_that_fails_are_not_left_in_a_part() -> None:
+    with closing(forked([lambda: DummyVecEnv([Draws] * 2)])) as vec_env:
+        envs = sb3compat.to_gymnasium(vec_env)
+        with pytest.raises(KeyError):
+            envs.reset(seed=3, options={"fail": True})
+        _, infos = envs.reset()
+        assert infos["seed"].tolist() == [None, None]
+        # By itself, a VecEnv keeps them, as DummyVecEnv does.
+        vec_env.seed(3)
+        vec_env.set_options({"fail": True})
+        with pytest.raises(KeyError):
+            vec_env.reset()
+        vec_env.set_options()
+        vec_env.reset()
+        assert [info["seed"] for info in vec_env.reset_infos] == [3, 4]
