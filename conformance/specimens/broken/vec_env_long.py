@@ -261,6 +261,15 @@ class StatisticsFromTheLastStepBefore(_Counting):
 
 
 @vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsSetBackWithOthers(_Counting):
+    def step_wait(self) -> Any:
+        result = super().step_wait()
+        if result[2].any():
+            self.returns[:], self.lengths[:] = 0, 0
+        return result
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnly(_Counting):
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)

@@ -47,6 +47,13 @@ class StatisticsOverAllResets(RowsCounted):
         RowsEnv.clear(self, rows, masked)
 
 
+@vector_env_mutant("episode_statistics_of_the_episode", modes=("Disabled",))
+class StatisticsSetBackWithOtherRows(RowsCounted):
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        self.returns[:], self.counts[:] = 0, 0
+
+
 @vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep",))
 class StatisticsWithTheResetStep(RowsCounted):
     def reset_step(self, i: int, action: Any) -> None:

@@ -34,6 +34,7 @@ class _Told:
             cut off.
         since_reset: The same of all steps of the row since the last reset of all rows.
         with_first: The same of its steps, and of the one that began it if an autoreset did.
+        since_others: The same of its steps since another row began an episode.
     """
 
     episode: Episode
@@ -42,6 +43,7 @@ class _Told:
     since_end: float
     since_reset: float
     with_first: float
+    since_others: float
 
     @property
     def number(self) -> float:
@@ -63,9 +65,9 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
     What counts other steps, such as those of frames that are skipped, or other rewards, such as
     those before they are clipped, may be what the record shows in some episodes. So numbers are
-    wrong only if a counter that goes on over ends or resets, that lacks the last step, or that has
-    the one of the autoreset, explains all of them; others are noted. Those that are missing at
-    truncations, and at no termination, are wrong as well.
+    wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
+    the one of the autoreset, or that is set back with other rows, explains all of them; others are
+    noted. Those that are missing at truncations, and at no termination, are wrong as well.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -76,7 +78,10 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
         yield from _told_at_truncations(record, entries)
         raise NotExercisedError("the infos have no returns and lengths of all episodes")
     for key, (words, own) in _COUNTED.items():
-        rows = [list(_told(found, known, key, own)) for found in by_row(record)]
+        rows = [
+            list(_told(found, known, key, own, begun))
+            for found, begun in zip(by_row(record), _begun_by_others(record), strict=True)
+        ]
         told = [each for row in rows for each in row]
         other = sum(not each.is_right for each in told)
         if other and not _is_explained(rows):
@@ -156,6 +161,7 @@ def _told(
     entries: dict[int, Value],
     key: str,
     own: Callable[[list[float]], float],
+    begun: Sequence[int],
 ) -> Iterator[_Told]:
     """What is told under a key of each episode of a row that has ended."""
     since_end = since_reset = 0.0
@@ -167,8 +173,24 @@ def _told(
         if episode.over:
             entry = entries[id(episode)][key]
             with_first = own([*_reward_of_the_autoreset(episode), *rewards])
-            yield _Told(episode, entry, mine, since_end, since_reset, with_first)
+            since_others = own(_rewards_since(episode, begun))
+            yield _Told(episode, entry, mine, since_end, since_reset, with_first, since_others)
             since_end = 0.0
+
+
+def _begun_by_others(record: Record) -> list[list[int]]:
+    """For each row, the numbers of the calls in which another row began an episode."""
+    rows = by_row(record)
+    return [
+        [episode.start.number for k, found in enumerate(rows) if k != i for episode in found]
+        for i in range(len(rows))
+    ]
+
+
+def _rewards_since(episode: Episode, begun: Sequence[int]) -> list[float]:
+    """The rewards of the steps after the last of these calls that came before its end."""
+    last = max((number for number in begun if number < episode.end.number), default=-1)
+    return [_reward(step, episode.row) for step in episode.steps if step.number > last]
 
 
 def _reward_of_the_autoreset(episode: Episode) -> list[float]:
@@ -192,8 +214,9 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
     # Some must be right, as those after resets are: each may have a step more by design.
     right = sum(each.is_right for row in rows for each in row) >= _FEWEST
     with_first = [(each, each.with_first) for row in rows for each in row if right]
+    since_others = [(each, each.since_others) for row in rows for each in row]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
         and all(math.isclose(each.number, n, rel_tol=1e-4, abs_tol=1e-4) for each, n in some)
-        for some in (over_ends, over_resets, over_both, without_last, with_first)
+        for some in (over_ends, over_resets, over_both, without_last, with_first, since_others)
     )
