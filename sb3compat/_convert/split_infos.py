@@ -71,8 +71,8 @@ def split_infos(
         another or with `infos`.
 
     Raises:
-        ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key; or
-            if a dict of arrays contains itself.
+        ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key; if
+            a dict of arrays contains itself, or values of rows for which the key was no dict.
     """
     if not infos:
         return [{} for _ in range(num_envs if rows is None else len(rows))]
@@ -137,6 +137,8 @@ def _split(
     for key, mask in entries:
         value = infos[key]
         if mask is not None:
+            if isinstance(value, Mapping):
+                _refuse_mixed(key, value, num_envs)
             held = mask if rows is None else mask[rows]
             if held.tobytes() != full:
                 at = held.nonzero()[0]
@@ -229,16 +231,37 @@ def refuse_mixed_final(infos: VectorInfos, num_envs: int) -> None:
     """
     _mask_keys({key: mask_of(infos, key, num_envs) for key in infos})
     final = infos.get(FINAL_INFO)
-    if isinstance(final, Mapping):
-        # Gymnasium gives a mask to each key of an info. These are numbers of rows.
-        rows = [key for key in final if not isinstance(key, str) and f"_{key}" not in final]
-        if rows:
-            raise ConversionError(
-                f"Expected infos[{FINAL_INFO!r}] to hold the last infos of the rows that ended, "
-                f"got further values of the rows {shown(rows)}: a sub-environment returns a key of "
-                "the same name, and Gymnasium mixes the two. Rename the key in the "
-                "sub-environment."
-            )
+    rows = _mixed_rows(final, num_envs) if isinstance(final, Mapping) else []
+    if rows:
+        raise ConversionError(
+            f"Expected infos[{FINAL_INFO!r}] to hold the last infos of the rows that ended, "
+            f"got further values of the rows {shown(rows)}: a sub-environment returns a key of "
+            "the same name, and Gymnasium mixes the two. Rename the key in the sub-environment."
+        )
+
+
+def _refuse_mixed(key: object, value: Mapping[Any, Any], num_envs: int) -> None:
+    """Refuse a dict with a mask to which Gymnasium has added values of rows that gave no dict."""
+    rows = _mixed_rows(value, num_envs)
+    if rows:
+        raise ConversionError(
+            f"Expected infos[{key!r}] to be a dict in each row that has the key, got another value "
+            f"in the rows {shown(rows)}, which Gymnasium has mixed with the dicts of other rows. "
+            "Leave the key out where there is no dict; or adapt the environment without vector "
+            "wrappers, so that infos are read row by row."
+        )
+
+
+def _mixed_rows(value: Mapping[Any, Any], num_envs: int) -> list[int]:
+    """The numbers of rows among the keys: Gymnasium gives a mask to each key of an info."""
+    if _STRING.issuperset(map(type, value)):
+        return []
+    numbers = [key for key in value if type(key) is int and f"_{key}" not in value]
+    rows = [key for key in numbers if 0 <= key < num_envs]
+    if any(f"_{key}" in value for key in value):
+        return rows
+    # An environment that makes its infos itself may have keys that are numbers, with arrays.
+    return [row for row in rows if getattr(value[row], "shape", ())[:1] != (num_envs,)]
 
 
 def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:

@@ -75,6 +75,17 @@ class Key(str):
     __slots__ = ()
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("other", [None, 5, "left", np.arange(3)])
+def test_dict_of_some_rows_that_others_do_not_have_is_refused(other: Any, nested: bool) -> None:
+    """Gymnasium puts the value of a row into the dict of the rows before."""
+    rows: list[dict[str, Any]] = [{"a": {}}, {"a": {1: 2, "b": 3}}, {"a": other}]
+    rows = [{"outer": row} for row in rows] if nested else rows
+    with pytest.raises(ConversionError, match=r"'a'.*the rows \[2\], which Gymnasium has mixed"):
+        split_infos(batched(rows), 3)
+    same(split_infos(batched(rows[:2]), 2), rows[:2])
+
+
 @pytest.mark.parametrize("keys", [("k", Key("k")), (1, True)])
 def test_keys_that_are_equal_stay_what_they_are(keys: Any) -> None:
     for key in (*keys, *keys):
