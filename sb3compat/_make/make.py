@@ -242,6 +242,11 @@ def make_vec_env(
         vec_env_kwargs = _with(vec_env_kwargs, workers=workers, timeout=timeout)
         timeout = None
     if autoreset_mode is not None:
+        if mode in _OF_SINGLES and "autoreset_mode" not in _arguments(mode):
+            raise ValueError(
+                f"Expected autoreset_mode=None with vectorization_mode={mode!r}, which resets rows "
+                f"within the step, got autoreset_mode={shown(autoreset_mode)}. Leave it out."
+            )
         if (other := vec_env_kwargs.get("autoreset_mode")) is not None:
             vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(other)}
         vec_env_kwargs = _with(vec_env_kwargs, autoreset_mode=parse_mode(autoreset_mode))

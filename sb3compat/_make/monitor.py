@@ -209,7 +209,6 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         if self.needs_reset:
             raise RuntimeError("Expected reset() before step(), as the episode has ended.")
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self.total_steps += 1
         self.rewards.append(float(reward))
         if terminated or truncated:
             self.needs_reset = True
@@ -226,6 +225,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             if self.results_writer is not None:
                 self.results_writer.write_row(episode)
             info["episode"] = episode
+        self.total_steps += 1
         return obs, reward, terminated, truncated, info
 
     def get_total_steps(self) -> int:

@@ -212,8 +212,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
 
     @property
     def spec(self) -> EnvSpec | None:
-        """The `EnvSpec` of the first part, or None."""
-        spec = None if self._spec is None else pickle.loads(self._spec)
+        """The `EnvSpec` of the first part; None if it has none, or one that only workers know."""
+        try:
+            spec = None if self._spec is None else pickle.loads(self._spec)
+        except Exception:  # what it names may be installed in the workers only
+            spec = None
         return spec if isinstance(spec, EnvSpec) else None
 
     def worker_times(self) -> WorkerTimes:

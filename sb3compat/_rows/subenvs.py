@@ -53,7 +53,8 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
         indices = np.atleast_1d(indices)
     listed: Iterable[Any] = indices if isinstance(indices, Iterable) else [indices]
     try:
-        wanted = [operator.index(i) for i in listed]
+        # A mask is no list of rows, although its values count as 0 and 1.
+        wanted = [operator.index("" if isinstance(i, bool) else i) for i in listed]  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(
             f"Expected indices as None, an int or a list of ints, got indices={shown(indices)} "
@@ -254,8 +255,9 @@ class NativeSubEnvs:
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
         if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
-                f"Expected indices=None for {name!r}: {self.env} is vectorised natively, so all "
-                f"rows share its attributes and methods, got the rows {shown(list(rows))}."
+                f"Expected indices=None, or the indices of all its rows, for {name!r}: {self.env} "
+                f"is vectorised natively, so its {self.env.num_envs} rows share attributes and "
+                f"methods, got the indices of {len({*rows})}."
             )
 
 

@@ -111,7 +111,8 @@ def to_gymnasium(
             require_final_obs=(require_final_obs, True),
         )
         return vec_env
-    held = vec_env.original(mode) if holds_vector_env(vec_env) else None
+    as_it_is = missing_truncation is None and require_final_obs is True
+    held = vec_env.original(mode) if as_it_is and holds_vector_env(vec_env) else None
     if held is not None:
         return held
     return VectorEnvAdapter(

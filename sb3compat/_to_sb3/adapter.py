@@ -9,6 +9,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_flag, check_timeout
+from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, inside_wrappers
 from sb3compat._rows.subenvs import subenvs_of
@@ -78,6 +79,11 @@ def to_sb3(
     """
     vec_env = as_vec_env(env, timeout=timeout, padding=padding or None)
     if vec_env is not None:
+        # They have no effect on it; but no adapter will refuse what they cannot be.
+        check_flag("copy", copy)
+        check_flag("require_final_obs", require_final_obs)
+        if autoreset_mode is not None:
+            parse_mode(autoreset_mode)
         return vec_env
     assert not isinstance(env, VecEnv)
     return VecEnvAdapter(

@@ -310,6 +310,7 @@ PARALLEL = {"vectorization_mode": "parallel"}
             "got autoreset_mode=.*NEXT_STEP.*, vec_env_kwargs=.*SAME_STEP.* Leave one",
         ),
         ({**PARALLEL, "vec_env_kwargs": {"shared_memory": True}}, TypeError, "mean .*='async'"),
+        ({**PARALLEL, "autoreset_mode": SAME_STEP}, ValueError, "mode=None with .*Leave it out"),
         ({**PARALLEL, "vec_env_kwargs": {"worker": 2}}, TypeError, "Did you mean 'workers'"),
         ({"wrapper_class": vec_env.VecNormalize}, TypeError, "around what make_vec_env returns"),
         (

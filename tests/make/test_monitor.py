@@ -122,6 +122,17 @@ def test_every_public_attribute_is_that_of_sb3s_monitor(mode: str) -> None:
     ours.close()
 
 
+def test_step_without_its_keyword_does_not_count_as_in_sb3() -> None:
+    monitors = [cls(scripted(), info_keywords=("no",)) for cls in MONITORS]
+    for env in monitors:
+        env.reset()
+        env.step(0)
+        with pytest.raises(KeyError):
+            env.step(0)
+    theirs, ours = (env.get_total_steps() for env in monitors)
+    assert ours == theirs
+
+
 # --- files that go on -----------------------------------------------------------------------------
 
 BEGUN = '#{"t_start": 100.0, "env_id": "x", "run": "mine"}\nr,l,t,word\r\n'

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
@@ -140,3 +143,26 @@ def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
     infos = env.step([env.action_space.sample()] * 2)[3]
     assert all((info["a"], info["_a"]) == (1, 2) for info in infos)
     env.close()
+
+
+def only_here(pid: int) -> str:
+    """What can be loaded in one process only, as what is installed on a cluster's machines."""
+    if os.getpid() != pid:
+        raise ModuleNotFoundError("No module named 'simulator'")
+    return "simulator"
+
+
+class OnlyHere:
+    def __reduce__(self) -> Any:
+        return only_here, (os.getpid(),)
+
+
+def test_spec_that_only_workers_can_load_is_none() -> None:
+    def make() -> Any:
+        env = gym.make("CartPole-v1")
+        env.unwrapped.spec = EnvSpec("Simulator-v0", kwargs={"where": OnlyHere()})
+        return env.unwrapped
+
+    with closing(forked([make])) as vec_env:
+        assert vec_env.spec is None
+        assert sb3compat.to_gymnasium(vec_env).spec is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -116,3 +117,12 @@ def test_innermost_object_may_be_a_simulator() -> None:
 
     envs = sb3compat.to_gymnasium(AroundASimulator())
     assert len(envs.reset()[0]) == envs.num_envs
+
+
+def test_what_a_step_has_to_tell_is_asked_of_an_adapted_vector_env_too() -> None:
+    vec_env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", 2, vectorization_mode="sync"))
+    given = {"autoreset_mode": "NextStep"}
+    assert sb3compat.to_gymnasium(vec_env, **given) is vec_env.env
+    for wrong in ({"missing_truncation": "x"}, {"require_final_obs": "x"}):
+        with pytest.raises((TypeError, ValueError), match="Expected"):
+            sb3compat.to_gymnasium(vec_env, **given, **wrong)

@@ -160,6 +160,9 @@ def test_option_without_effect_on_a_vec_env_is_refused(option: dict[str, Any]) -
         with pytest.raises(ValueError, match="a VecEnv already"):
             sb3compat.to_sb3(env, **option)
     assert sb3compat.to_sb3(vec_env, copy=False, autoreset_mode="NextStep") is vec_env
+    for wrong in ({"copy": "no"}, {"require_final_obs": 0}, {"autoreset_mode": "next"}):
+        with pytest.raises((TypeError, ValueError), match="Expected"):
+            sb3compat.to_sb3(vec_env, **wrong)
 
 
 @pytest.mark.parametrize("name", ["call", "get_attr", "set_attr", "render", "reset_rows"])

@@ -68,8 +68,8 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
     Typical mistakes: they are summed up over episodes, or go on after `reset()`; the last step does
     not count; the end of a row sets all rows back; there are none where episodes are truncated, so
-    that these are in no mean. A monitor that counts something else, such as the frames below a wrapper that skips some, or rewards
-    before they are clipped, is only noted.
+    that these are in no mean. A monitor that counts something else, such as the frames below a
+    wrapper that skips some, or rewards before they are clipped, is only noted.
     """
     yield from statistics_of_the_episode(record)
 

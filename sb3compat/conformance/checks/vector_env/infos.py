@@ -110,8 +110,9 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
     Typical mistakes: they are summed up over episodes, or go on after `reset()`; the last step does
     not count, or the one that resets the row in NEXT_STEP mode does; the reset of a row sets all
-    rows back; there are none where episodes are truncated, so that these are in no mean. A monitor that counts something else, such as the
-    frames below a wrapper that skips some, or rewards before they are clipped, is only noted.
+    rows back; there are none where episodes are truncated, so that these are in no mean. A monitor
+    that counts something else, such as the frames below a wrapper that skips some, or rewards
+    before they are clipped, is only noted.
     """
     yield from statistics_of_the_episode(record)
 
