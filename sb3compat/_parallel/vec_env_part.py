@@ -25,6 +25,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_gymnasium.results import ResetInfos, checked_step
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
+from sb3compat._upstream.private import private
 from sb3compat._upstream.vec_env import derives_from, keeps_method, set_waiting_seeds
 from sb3compat.errors import (
     ConversionError,
@@ -123,7 +124,7 @@ class VecEnvSource:
         """Drop the step that is under way; its rows have stepped only if they have workers."""
         waiting, self._waiting = self._waiting, False
         if derives_from(self._base, "SubprocVecEnv"):
-            waiting = self._base.waiting
+            waiting = private(self._base, "waiting")
         elif is_own_vec_env(self._base) or keeps_method(self._base, "DummyVecEnv", "step_async"):
             return  # the next call is a reset, and nothing was sent to the rows
         if waiting:
