@@ -216,9 +216,6 @@ class HoldsRows(Protocol):
     def row_commands(self) -> RowCommands | None:
         """Steps rows one by one; None if there are parts of several rows."""
 
-    def rows_are_reset(self) -> None:
-        """Note that a step may follow, as the rows were reset by commands."""
-
 
 def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
     """Whether this is the adapter to SB3, or of a class that derives from it.

@@ -249,12 +249,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         other = source.restarts or self._shifted or not is_exactly(self, ParallelVecEnv)
         if other or not source.single:
             return None
+        self._was_reset = True  # whoever takes them resets the rows
         commands: RowCommands = source
         return commands
-
-    def rows_are_reset(self) -> None:
-        """Note that a step may follow, as the rows were reset by commands."""
-        self._was_reset = True
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)

@@ -27,7 +27,6 @@ from sb3compat._convert.types import (
     Seeds,
     VecEnvLike,
     VectorEnvBase,
-    holds_rows,
     holds_vector_env,
 )
 from sb3compat._rows.driver import Driver
@@ -310,12 +309,9 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         self._check_open()
         if self._reset_due == _LOST:
             return None
-        stepping, self._reset_due = not self._reset_due, _LOST
-        if self._driver.other() is None:
-            if self._stepper.ended.any():
-                self._stepper.settle()
-            if stepping and holds_rows(self.vec_env):
-                self.vec_env.rows_are_reset()
+        self._reset_due = _LOST
+        if self._stepper.ended.any() and self._driver.other() is None:
+            self._stepper.settle()
         self._reset_due = _HANDED_OUT
         return self.vec_env
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,6 @@ def test_lost_worker_is_named() -> None:
 
 def test_pending_step_and_closed_environment_are_refused() -> None:
     env = forked(fns(3), 2)
-    env.reset()
     envs = sb3compat.to_gymnasium(env, autoreset_mode="NextStep")
     envs.reset()
     env.step_async(np.zeros(3, int))
@@ -136,17 +134,3 @@ def test_empty_info_of_a_reset_within_a_step_replaces_that_of_the_reset_before()
     env.step([env.action_space.sample()] * 2)
     assert env.reset_infos == [{}, {}]
     env.close()
-
-
-def test_step_of_its_own_needs_a_reset_of_its_own() -> None:
-    """Rows that have ended under `to_gymnasium` in NEXT_STEP mode must not be stepped."""
-    with closing(forked(fns(2, lengths=(2,)))) as env:
-        envs = sb3compat.to_gymnasium(env, autoreset_mode="NextStep")
-        envs.reset(seed=0)
-        for _ in range(2):
-            envs.step(np.zeros(2, int))
-        with pytest.raises(sb3compat.errors.CallOrderError, match="before the first step"):
-            env.step(np.zeros(2, int))
-        assert sb3compat.to_sb3(envs) is env
-        _, _, dones, _ = env.step(np.zeros(2, int))
-        assert not dones.any()
