@@ -101,8 +101,8 @@ def not_started(missing: int, count: int, options: Mapping[str, Any], why: str) 
     group = group_of(options)
     way_out = _of_cluster() if group is None else _of_group(group, count, options)
     return WorkerError(
-        f"Expected {count} Ray actors with {_asked_for(options)} each to start, but {missing} did "
-        f"not {why}. {way_out}"
+        f"Expected {count} Ray actor{'s' * (count > 1)} with {_asked_for(options)} each to start, "
+        f"but {missing} did not {why}. {way_out}"
     )
 
 

@@ -53,8 +53,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
         indices = np.atleast_1d(indices)
     listed: Iterable[Any] = indices if isinstance(indices, Iterable) else [indices]
     try:
-        # A mask is no list of rows, although its values count as 0 and 1.
-        wanted = [operator.index("" if isinstance(i, bool) else i) for i in listed]  # type: ignore[arg-type]
+        wanted = [_number(i) for i in listed]
     except TypeError:
         raise TypeError(
             f"Expected indices as None, an int or a list of ints, got indices={shown(indices)} "
@@ -67,6 +66,13 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
                 f"being {num_envs}, got {i}. Pass the numbers of existing rows."
             )
     return [i % num_envs for i in wanted]
+
+
+def _number(index: Any) -> int:
+    """An index as a number; that of a mask is none, although it counts as 0 or 1."""
+    if isinstance(index, bool):
+        raise TypeError
+    return operator.index(index)
 
 
 def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Any]) -> None:

@@ -47,6 +47,19 @@ def test_no_check_reports_again_what_it_took_for_broken(name: str) -> None:
     assert not any("comes after" in result.message for result in results.values())
 
 
+@pytest.mark.parametrize("render", [False, None, print])
+def test_a_render_that_tells_no_parameters_is_no_mistake_of_a_check(render: Any) -> None:
+    def factory() -> Any:
+        env = Points(Config())
+        env.render = render
+        return env
+
+    only = ["reading_changes_nothing", "get_images_n_frames"]
+    results = judge(examine(factory, seconds=4), seconds=0.05, only=only)
+    assert results["reading_changes_nothing"].status == "passed"
+    assert "itself raised" not in results["get_images_n_frames"].message
+
+
 def test_a_wall_before_the_limit_is_no_stale_observation() -> None:
     """The action of CliffWalking's shortest policy leads into a wall from the fourth step on."""
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
