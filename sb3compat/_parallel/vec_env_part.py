@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AsyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
@@ -21,7 +22,7 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
-    is_own_vec_env,
+    holds_vector_env,
 )
 from sb3compat._to_gymnasium.results import ResetInfos, checked_step
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
@@ -122,13 +123,15 @@ class VecEnvSource:
 
     def cancel(self) -> None:
         """Drop the step that is under way; its rows have stepped only if they have workers."""
-        waiting, self._waiting = self._waiting, False
-        if derives_from(self._base, "SubprocVecEnv"):
-            waiting = private(self._base, "waiting")
-        elif is_own_vec_env(self._base) or keeps_method(self._base, "DummyVecEnv", "step_async"):
-            return  # the next call is a reset, and nothing was sent to the rows
+        base, waiting, self._waiting = self._base, self._waiting, False
+        if derives_from(base, "SubprocVecEnv"):
+            waiting = private(base, "waiting")
+        elif keeps_method(base, "DummyVecEnv", "step_async"):
+            waiting = False
+        elif holds_vector_env(base):
+            waiting &= isinstance(self._base.env, AsyncVectorEnv)
         if waiting:
-            self._base.step_wait()
+            base.step_wait()
 
     def render(self) -> Any:
         """One frame for each row."""

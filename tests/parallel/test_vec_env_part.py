@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import sb3compat
 from sb3compat._parallel.parts import layouts
@@ -182,10 +183,19 @@ class RefusesTwo(HandsOn):
         self.venv.step_async(actions)
 
 
-@pytest.mark.parametrize("kind", [DummyVecEnv, partial(SubprocVecEnv, start_method="fork")])
-def test_step_that_a_part_refuses_steps_no_row_without_workers(kind: Any) -> None:
+KINDS: dict[str, Any] = {
+    "dummy": DummyVecEnv,
+    "sync": lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
+    "subproc, with workers": partial(SubprocVecEnv, start_method="fork"),
+    "async, with workers": lambda fns: sb3compat.to_sb3(AsyncVectorEnv(fns)),
+    "nested, with workers": forked,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_step_that_a_part_refuses_steps_no_row_without_workers(name: str) -> None:
     def alone() -> Any:
-        return RefusesTwo(kind([Draws] * 2))
+        return RefusesTwo(KINDS[name]([Draws] * 2))
 
     actions = np.array([0, 1, 0, 1, 2, 0])
     parts = [lambda: DummyVecEnv([Draws] * 2), alone, alone]
@@ -198,7 +208,8 @@ def test_step_that_a_part_refuses_steps_no_row_without_workers(kind: Any) -> Non
         np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
         with pytest.raises(ValueError, match="no action 2"):
             ours.step(actions)
-        if kind is not DummyVecEnv:
+        assert ours.get_attr("action_space") == [Draws.action_space] * 6
+        if "workers" in name:
             expected[1].step(actions[2:4])  # its workers had got the step
         starts = [env.reset() for env in expected]
         np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
