@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
+from gymnasium.spaces import Discrete
 from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
@@ -24,6 +25,7 @@ from gymnasium.vector import (
 
 from sb3compat._convert.arrays import leaves_of, to_numpy
 from sb3compat._convert.types import (
+    Action,
     AnyVectorEnv,
     Array,
     Flags,
@@ -64,8 +66,10 @@ class PartialReset(Protocol):
     - `watch(env, autoreset_mode)`: refuses settings under which the environment reports endings
       that it does not act on; if they cannot be read, it returns an `EndingWatch`.
     - `largest_seed`: the largest seed of a row that the environment takes, the smallest being 0.
+    - `needs_valid_actions`: True if the environment hangs or crashes when it gets a number that is
+      not in its `Discrete` action space. Such actions then raise a `ValueError`.
 
-    The last two also apply to subclasses for which the function itself does not.
+    The last three also apply to subclasses for which the function itself does not.
     """
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult: ...
@@ -256,6 +260,30 @@ def largest_seed(env: AnyVectorEnv) -> int | None:
     """The largest seed of a row that the environment takes; None if it takes all."""
     largest: int | None = _attribute(env, "largest_seed")
     return largest
+
+
+def action_check(env: AnyVectorEnv) -> Callable[[AnyVectorEnv, Action], None] | None:
+    """What refuses actions on which the environment would hang or crash, if there are such."""
+    return _check_actions if _attribute(env, "needs_valid_actions") else None
+
+
+def _check_actions(env: AnyVectorEnv, actions: Action) -> None:
+    """Refuse a number that is not in the `Discrete` action space.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    space = env.single_action_space
+    if not isinstance(space, Discrete):
+        return
+    numbers = to_numpy(actions)
+    wrong = (numbers < space.start) | (numbers >= space.start + space.n)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"Expected actions in {space}, as others make {env} hang or crash, got "
+            f"actions[{row}]={numbers[row]}. Nothing was stepped. Pass actions of the action space."
+        )
 
 
 def _attribute(env: AnyVectorEnv, name: str) -> Any:
