@@ -36,7 +36,6 @@ from sb3compat._rows.subenvs import AsyncCommands
 from sb3compat._to_sb3.partial_reset import (
     MaskPromise,
     PartialReset,
-    action_check,
     ending_watch,
     partial_reset_of,
     reset_with_mask,
@@ -98,7 +97,6 @@ class Base:
             or self._promise is not None
             or getattr(partial_reset, "keeps_others", False)
         )
-        self._check_actions = action_check(env)
         self._watch = None if mode is None else ending_watch(env, mode)
         # Where endings are watched, the infos of resets are as well.
         restart_rows = getattr(partial_reset, "restart_rows", None)
@@ -128,8 +126,6 @@ class Base:
 
     def step(self, actions: Action) -> VectorStepResult:
         """Step all rows, and check the form of the result."""
-        if self._check_actions is not None:
-            self._check_actions(self.env, actions)
         self.flags = None
         result: VectorStepResult = checked("step", self._step(actions), self.env)
         if self._watch is not None:

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
-from gymnasium.spaces import Discrete
 from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
@@ -25,7 +24,6 @@ from gymnasium.vector import (
 
 from sb3compat._convert.arrays import leaves_of, to_numpy
 from sb3compat._convert.types import (
-    Action,
     AnyVectorEnv,
     Array,
     Flags,
@@ -262,28 +260,9 @@ def largest_seed(env: AnyVectorEnv) -> int | None:
     return largest
 
 
-def action_check(env: AnyVectorEnv) -> Callable[[AnyVectorEnv, Action], None] | None:
-    """What refuses actions on which the environment would hang or crash, if there are such."""
-    return _check_actions if _attribute(env, "needs_valid_actions") else None
-
-
-def _check_actions(env: AnyVectorEnv, actions: Action) -> None:
-    """Refuse a number that is not in the `Discrete` action space.
-
-    Raises:
-        ValueError: If there is one.
-    """
-    space = env.single_action_space
-    if not isinstance(space, Discrete):
-        return
-    numbers = to_numpy(actions)
-    wrong = (numbers < space.start) | (numbers >= space.start + space.n)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"Expected actions in {space}, as others make {env} hang or crash, got "
-            f"actions[{row}]={numbers[row]}. Nothing was stepped. Pass actions of the action space."
-        )
+def needs_valid_actions(env: AnyVectorEnv) -> bool:
+    """Whether the environment hangs or crashes when it gets other actions."""
+    return bool(_attribute(env, "needs_valid_actions"))
 
 
 def _attribute(env: AnyVectorEnv, name: str) -> Any:

@@ -91,11 +91,16 @@ def test_vector_environments_are_refused_too(parent_steps: bool) -> None:
 def test_environments_that_were_made_before_may_go_to_workers(method: str) -> None:
     envs = [MakeEnv(script(), row)() for row in range(3)]
     pattern = envs[0]
+
+    def appended() -> Any:
+        envs.append(MakeEnv(script(), 3)())
+        return envs[-1]
+
     functions = [
         lambda: envs[1],
         lambda env=envs[2]: env,
         *[lambda: copy.deepcopy(pattern)] * 2,
-        *[lambda: envs.append(MakeEnv(script(), 3)()) or envs[-1]] * 2,
+        *[appended] * 2,
     ]
     with closing(sb3compat.ParallelVecEnv(functions, 6, start_method=method)) as env:
         env.reset()
@@ -108,7 +113,11 @@ def test_search_ends() -> None:
 
 
 def test_variable_that_is_set_later_is_no_environment() -> None:
-    function = lambda: later  # noqa: E731
+    later: Any
+
+    def function() -> Any:
+        return later
+
     assert environments_in(function) == []
     later = ENV
-    assert environments_in(function) == [later.unwrapped]
+    assert environments_in(function) == [ENV.unwrapped]
