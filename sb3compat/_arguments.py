@@ -17,6 +17,7 @@ Kind = Literal["flag", "list", "text", "path", "object", "integer", "count", "se
 
 # A copy, so that --help need not import the kit; a test compares.
 AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
+_NAMES_OF_MODES = {"NEXT_STEP": "NextStep", "SAME_STEP": "SameStep", "DISABLED": "Disabled"}
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ MAKING = (
     ),
     Argument(
         "autoreset-mode", "text", "the autoreset mode of a sync or async environment",
-        choices=AUTORESET_MODES,
+        choices=AUTORESET_MODES, aliases=_NAMES_OF_MODES,
     ),
     Argument(
         "vec-env", "text",

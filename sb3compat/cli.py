@@ -113,12 +113,14 @@ exit codes:
 _TUNE = """\
 Make --num-envs environments in each possible way (DummyVecEnv; in this process; natively
 vectorized; one worker for each; 1, 2, 4 and so on up to one worker for each core), step them
-alternately with random actions, and print a table and the line of code to use. Which way is fastest
-depends on the cost of a step and on the machine: run this where you train, under the load that you
-expect there.
+alternately with random actions, and print a table and the lines of code to use. Which way is
+fastest depends on the cost of a step and on the machine: run this where you train, under the load
+that you expect there.
 
 ENV is the id of an environment, as for gymnasium.make, or a function without arguments that makes a
-single environment: package.module:name or path/to/file.py:name.
+single environment: package.module:name or path/to/file.py:name. The module or file is imported: if
+it is a script, put its statements, except imports and definitions, below
+'if __name__ == "__main__":'.
 """
 _TUNE_EXAMPLES = """\
 examples:
@@ -223,6 +225,7 @@ def _tune(given: argparse.Namespace) -> int:
     from sb3compat.conformance.commands.targets import FACTORY, TargetError, imported
 
     env_id, shown = given.env, repr(given.env)
+    imports: tuple[str, ...] = ()
     found = FACTORY.fullmatch(given.env)
     if found is not None:
         try:
@@ -231,8 +234,10 @@ def _tune(given: argparse.Namespace) -> int:
             return _complain(str(error))
         except Exception as error:
             return complain_of(given.env, error)
-        shown = found["what"]
-    return command(env_id, shown, given.num_envs, given.seconds, as_json=given.json)
+        where, shown = found["where"], found["what"]
+        module = Path(where).stem if where.endswith(".py") else where
+        imports = (f"from {module} import {shown.partition('.')[0]}",)
+    return command(env_id, shown, imports, given.num_envs, given.seconds, as_json=given.json)
 
 
 def _complain(message: str) -> int:

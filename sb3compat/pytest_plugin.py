@@ -8,9 +8,9 @@ from __future__ import annotations
 import inspect
 import re
 from argparse import Namespace
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,12 +141,12 @@ def check_conformance(request: pytest.FixtureRequest) -> Callable[..., Report]:
     from sb3compat.conformance.run.entry import ConformanceError, complaint, run
     from sb3compat.errors import warn
 
-    marked: dict[str, Any] = {}
-    for marker in request.node.iter_markers("vec_env"):
-        marked = {**marker.kwargs, **marked}
+    __tracebackhide__ = True
+    marked = _marked(request.node)
 
     def check_conformance(factory: Callable[[], Any], **options: Any) -> Report:
         __tracebackhide__ = True
+        _check_names(options, "check_conformance")
         usual = options_of(_given("", request.config), Target("", factory, ""))
         report = run(factory, options=replace(usual, **{"make_env": None, **marked, **options}))
         failures = tuple(report.failures())
@@ -159,6 +159,45 @@ def check_conformance(request: pytest.FixtureRequest) -> Callable[..., Report]:
         return report
 
     return check_conformance
+
+
+def _marked(node: pytest.Item) -> dict[str, Any]:
+    """The options in the markers `vec_env` of a test.
+
+    Raises:
+        UsageError: If a marker has an argument without a name, or an unknown option.
+    """
+    __tracebackhide__ = True
+    marked: dict[str, Any] = {}
+    for marker in node.iter_markers("vec_env"):
+        if marker.args:
+            raise pytest.UsageError(
+                "Expected @pytest.mark.vec_env(name=value), with options of check_vec_env, got an "
+                f"argument without a name: {marker.args[0]!r}. Name it, such as only=['dones_*']; "
+                "pass the function that makes the environment to check_conformance."
+            )
+        _check_names(marker.kwargs, "@pytest.mark.vec_env")
+        marked = {**marker.kwargs, **marked}
+    return marked
+
+
+def _check_names(options: Iterable[str], where: str) -> None:
+    """Refuse an option that the kit does not have.
+
+    Raises:
+        UsageError: If there is one; the message names the nearest.
+    """
+    from sb3compat.conformance.run.options import Options
+    from sb3compat.errors import nearest
+
+    __tracebackhide__ = True
+    known = [option.name for option in fields(Options)]
+    for name in options:
+        if name not in known:
+            hint = nearest(name, known, f"They are {', '.join(known)}.")
+            raise pytest.UsageError(
+                f"Expected options of check_vec_env in {where}(…), got {name}=.{hint}"
+            )
 
 
 def _properties(report: Report) -> list[tuple[str, object]]:

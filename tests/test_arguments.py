@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from sb3compat import cli
 from sb3compat._arguments import KNOWLEDGE, MAKING, RUN, SettingsError, settings
@@ -145,6 +146,14 @@ def test_several_targets_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(SettingsError, match=r"got no TARGET\. .*: a:make, b:make\. Name a TARGET"):
         settings(tmp_path).fill(given())
+
+
+def test_autoreset_modes_have_two_spellings(tmp_path: Path) -> None:
+    for mode in AutoresetMode:
+        found = given("CartPole-v1", "--autoreset-mode", mode.name)
+        assert found.autoreset_mode == mode.value
+    (tmp_path / "pyproject.toml").write_text("[tool.sb3compat]\nautoreset-mode = 'SAME_STEP'\n")
+    assert settings(tmp_path).fill(given("CartPole-v1")).autoreset_mode == "SameStep"
 
 
 def test_gymnasiums_word_for_native_is_an_alias(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.interpreter import ROOT, run
 pytest.importorskip("stable_baselines3")
 
 EXAMPLES = ROOT / "docs" / "examples"
+PICTURES = ["train_cartpole", "three_bridges", "value_of_truncated_states"]
 
 
 def load(name: str) -> Any:
@@ -26,6 +27,22 @@ def load(name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_every_example_lists_its_options(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for package, names in {"skrl": ["skrl_vec_normalize"], "matplotlib": PICTURES}.items():
+        if name in names:
+            pytest.importorskip(package)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr("sys.argv", [f"{name}.py", "--help"])
+    example = load(name)
+    with pytest.raises(SystemExit) as left:
+        example.main()
+    assert not left.value.code
+    assert capsys.readouterr().out.startswith(f"usage: {name}.py [-h]")
 
 
 def test_ppo_learns_the_same_from_both_environments() -> None:
@@ -45,7 +62,7 @@ def test_skrl_trains_on_vec_normalize(tmp_path: Path) -> None:
     for name in ("skrl", "tensorboard"):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}")
-    done = run(EXAMPLES / "skrl_vec_normalize.py", 300, cwd=tmp_path)
+    done = run(EXAMPLES / "skrl_vec_normalize.py", "--steps", 300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "trained for 300 steps of 4 rows" in done.stdout
     assert "1204 observations normalised\nweights changed" in done.stdout

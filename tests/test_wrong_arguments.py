@@ -114,7 +114,7 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "timeout": TIMEOUT,
         "on_worker_lost": ("restrat", None, STRANGE),
         "parent_steps": FLAG,
-        "spin_seconds": ("1", -1, True, STRANGE),
+        "spin_seconds": ("1", -1, True, 50, STRANGE),
         "copy": FLAG,
         "actor_options": ({"num_cpus": 1}, 3, STRANGE),
         "schedule_timeout": TIMEOUT,

@@ -5,7 +5,7 @@ python docs/examples/episode_end.py [file]
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,9 @@ class Countdown(gym.Env[Any, Any]):
 
 
 def main() -> None:
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "episode-end.svg")
+    parser = argparse.ArgumentParser(description="Draw the end of an episode.")
+    parser.add_argument("file", nargs="?", type=Path, default="episode-end.svg")
+    path = parser.parse_args().file
     seen = sb3compat.trace(lambda: gym.vector.SyncVectorEnv([Countdown]), episodes=1)
     path.write_text(seen.svg(width=118), encoding="utf-8")
 

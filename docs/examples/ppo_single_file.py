@@ -1,13 +1,14 @@
 """PPO in a single file, for any Gymnasium vector environment in NEXT_STEP or SAME_STEP mode.
 
 Nothing in the training loop knows of Stable-Baselines3, but the environment that it learns is a
-`DummyVecEnv`. Run it with `python ppo_single_file.py [NextStep | SameStep] [steps]`; torch is all
-it needs besides.
+`DummyVecEnv`. torch is all it needs besides.
+
+    python ppo_single_file.py NextStep --steps 80000
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from typing import Any
 
 import gymnasium as gym
@@ -122,13 +123,15 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, data: dict[str, torch
 
 def main() -> None:
     """Learn CartPole from a DummyVecEnv."""
-    mode = sys.argv[1] if len(sys.argv) > 1 else "SameStep"
-    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 80_000
+    parser = argparse.ArgumentParser(description="PPO on CartPole, from a DummyVecEnv.")
+    parser.add_argument("mode", nargs="?", choices=["SameStep", "NextStep"], default="SameStep")
+    parser.add_argument("--steps", type=int, default=80_000)
+    args = parser.parse_args()
     vec_env = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 8)
-    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
-    returns = train(envs, steps)
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode=args.mode)
+    returns = train(envs, args.steps)
     envs.close()
-    print(f"{mode}: mean return of the first 20 episodes {np.mean(returns[:20]):.0f}, "
+    print(f"{args.mode}: mean return of the first 20 episodes {np.mean(returns[:20]):.0f}, "
           f"of the last 20 {np.mean(returns[-20:]):.0f}")  # fmt: skip
 
 

@@ -1,11 +1,11 @@
 """PPO of skrl, which knows Gymnasium's vector environments, on SB3's VecNormalize.
 
-`pip install skrl`, then `python skrl_vec_normalize.py [steps]`.
+`pip install skrl`, then `python skrl_vec_normalize.py --steps 2000`.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from typing import Any
 
@@ -53,7 +53,9 @@ class Value(DeterministicMixin, Model):  # type: ignore[misc]
 
 def main() -> None:
     """Train for some steps, and tell what VecNormalize has seen of them."""
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+    parser = argparse.ArgumentParser(description="PPO of skrl on Pendulum, in a VecNormalize.")
+    parser.add_argument("--steps", type=int, default=2_000)
+    steps = parser.parse_args().steps
     torch.manual_seed(0)
     vec_env = VecNormalize(DummyVecEnv([lambda: gym.make("Pendulum-v1")] * 4))
     vec_env.seed(0)  # for the first reset, which is skrl's

@@ -94,16 +94,18 @@ class Actions(BatchLayout):
                 f"Expected {name} of one shape in all rows: {error}. {_UNSTEPPED}"
             ) from error
         if array.shape != expected:
+            got = f".shape={array.shape}" if array.shape else f"={shown(value)}"
             raise ValueError(
                 f"Expected {name}.shape={expected} (one action for each of the {self.num_envs} "
-                f"rows), got {name}.shape={array.shape}. {_UNSTEPPED}"
+                f"rows), got {name}{got}. {_UNSTEPPED}"
             )
         cast = cast_safely(array, leaf.dtype)
         if cast is None:
+            is_number = array.dtype.kind in "buifc"
+            way = "Cast the actions yourself if the loss is intended." if is_number else "Pass numbers."
             raise ValueError(
                 f"Expected {name} of a dtype that casts to {leaf.dtype} without loss, got "
-                f"{name}.dtype={array.dtype}. Nothing was stepped. Cast the actions yourself if "
-                "the loss is intended."
+                f"{name}.dtype={array.dtype}. Nothing was stepped. {way}"
             )
         if leaf.start is not None:
             cast += np.asarray(leaf.start, leaf.dtype)

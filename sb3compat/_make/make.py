@@ -85,6 +85,7 @@ _OF_SINGLES = {
 _MODES = (*_OF_SINGLES, "native", "fastest")
 # `gymnasium.make_vec` has other names for some arguments.
 _MEANT = {
+    "num_env": "n_envs",
     "num_envs": "n_envs",
     "vector_kwargs": "vec_env_kwargs",
     "wrappers": "wrapper_class",
@@ -299,12 +300,14 @@ def _fastest(
 
 
 def _refuse_unknown(unknown: Kwargs) -> None:
+    of_workers = inspect.signature(ParallelVecEnv).parameters
     for name in unknown:
-        own = f"env_kwargs={{{name!r}: ...}}"
+        whose = "vec_env_kwargs" if name in of_workers else "env_kwargs"
+        own = f"{whose}={{{name!r}: ...}}"
         meant = f" Did you mean {_MEANT.get(name, own)}{'=' * (name in _MEANT)}?"
         # `render_mode` is not far from `autoreset_mode`, and is meant for the environment.
         near = nearest(name, inspect.signature(make_vec_env).parameters, likeness=0.8)
-        if near and name not in _MEANT:
+        if near and name not in _MEANT and name not in of_workers:
             meant = f"{near} For the environment, write {own}."
         raise TypeError(
             f"Expected the arguments of SB3's make_vec_env, got {name}={shown(unknown[name])}."

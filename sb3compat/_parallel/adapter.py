@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
+from numbers import Real
 from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
@@ -20,6 +21,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
+from sb3compat._parallel.made_once import check_made_once
 from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
@@ -32,6 +34,8 @@ from sb3compat.errors import cannot_copy, install_line, shown
 
 _BACKENDS = ("processes", "ray")
 _POLICIES = ("raise", "restart")
+# More would be a sleepless worker; whoever writes it means milliseconds or microseconds.
+_LONGEST_SPIN = 0.1
 
 
 class ParallelVecEnv(DrivenVecEnv, HoldsRows):
@@ -146,8 +150,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         wanted = "a dict or None", "Pass what ray.remote(...).options() takes."
         check_fits(is_mapping, "actor_options", actor_options, *wanted)
         check_timeout(schedule_timeout, "schedule_timeout")
-        if not (isinstance(spin_seconds, int | float) and spin_seconds == 0):
-            check_timeout(spin_seconds, "spin_seconds", "0 is for not to look.")
+        _check_spin(spin_seconds)
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
         team: Workers
@@ -159,7 +162,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             from sb3compat._parallel.ray_cluster import default_workers, options_for
 
             options = options_for(actor_options)
-            shares = _shares(env_fns, workers or default_workers(options))
+            shares = _shares(env_fns, workers or default_workers(options, Actors.ended_at))
             team = Actors(shares, options, timeout, schedule_timeout, restarts=restart)
         else:
             _check_absent(backend, actor_options=actor_options)
@@ -176,14 +179,23 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
                 spin_seconds=spin_seconds,
             )
         try:
-            self._present(team, len(shares), copy=copy, restart=restart)
+            self._present(team, env_fns, len(shares), copy=copy, restart=restart)
         except BaseException:
             team.close(patient=False)
             raise
 
-    def _present(self, team: Workers, count: int, *, copy: bool, restart: bool) -> None:
+    def _present(
+        self,
+        team: Workers,
+        env_fns: Sequence[EnvFn],
+        count: int,
+        *,
+        copy: bool,
+        restart: bool,
+    ) -> None:
         described = team.start()
         parts = [described[worker] for worker in range(count)]
+        check_made_once(env_fns, list(chain.from_iterable(part.returned for part in parts)))
         spaces, counts = parts[0].spaces, [n for part in parts for n in part.rows]
         number = 0
         for part in parts:  # each worker has compared its own
@@ -281,6 +293,17 @@ def _check_absent(backend: str, **arguments: Any) -> None:
             raise ValueError(
                 f"Expected no {name} with backend={backend!r}, got {name}={value!r}. Leave it out."
             )
+
+
+def _check_spin(seconds: object) -> None:
+    if isinstance(seconds, int | float) and seconds == 0:
+        return
+    check_timeout(seconds, "spin_seconds", "0 is for not to look.")
+    if not (isinstance(seconds, Real) and seconds <= _LONGEST_SPIN):
+        raise ValueError(
+            f"Expected spin_seconds to be at most {_LONGEST_SPIN}, got spin_seconds="
+            f"{shown(seconds)}. It is in seconds. Pass 50e-6 for 50 microseconds."
+        )
 
 
 def _check_ray() -> None:

@@ -42,6 +42,7 @@ class Described(NamedTuple):
         single: Whether each part is a single environment.
         seeds_rows: Whether each row takes a seed of its own.
         largest_seed: The largest seed that each row takes; None if they take all.
+        returned: Which of its `environments_in` each function has returned; None if another one.
     """
 
     rows: list[int]
@@ -52,6 +53,7 @@ class Described(NamedTuple):
     single: bool
     seeds_rows: bool
     largest_seed: int | None
+    returned: list[int | None]
 
 
 def named(rows: slice) -> str:

@@ -27,6 +27,7 @@ from sb3compat._convert.types import (
     is_own_vec_env,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, share
+from sb3compat._parallel.made_once import base_of, made_twice
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import Described, named
 from sb3compat._parallel.vec_env_part import VecEnvSource
@@ -181,11 +182,7 @@ class Parts:
             env = converted(env_fn())
             self.envs.append(env)
             if any(base_of(env) is base_of(other) for other in self.envs[:-1]):
-                raise UnsupportedEnvError(
-                    f"Expected env_fns[{number}] to make a new environment, but it has returned "
-                    f"{env}, which an earlier one has returned already. Write "
-                    "`lambda: gym.make(id)`, not `lambda: env`."
-                )
+                raise made_twice(number, env)
             check_same_spaces(self.spaces, spaces_of(env, number), number)
         self.making = first_fn
         for single, group in groupby(self.envs, lambda env: isinstance(env, gym.Env)):
@@ -225,11 +222,6 @@ def layouts(
     """The layouts of batches of so many rows."""
     observations = Observations(spaces[0], num_envs, keep_dtypes=keep_dtypes)
     return observations, Actions(spaces[1], num_envs)
-
-
-def base_of(env: Any) -> object:
-    """The environment inside all wrappers."""
-    return getattr(env, "unwrapped", env)
 
 
 def _largest_seed(env: Any) -> int | None:

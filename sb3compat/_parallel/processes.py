@@ -18,6 +18,7 @@ from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.parent import ParentExchange
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.program import GUARD
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.starting import HAS_NOTES
 from sb3compat._parallel.worker import Worker
@@ -113,7 +114,10 @@ class Processes(Workers):
             return str(error)
         process: Any = self._lines[worker].process
         process.join(_END_SECONDS)
-        return f"exit code {process.exitcode}"
+        how = f"exit code {process.exitcode}"
+        if process.exitcode == 1 and self._start_method in ("spawn", "forkserver"):
+            how += f"; with {self._start_method!r}, a script has to start workers below {GUARD!r}"
+        return how
 
     def _kill(self, worker: int) -> None:
         self._lines[worker].process.kill()

@@ -23,7 +23,7 @@ from sb3compat._ipc import by_value
 from sb3compat._ipc.worker_locals import frame_of_thread
 from sb3compat.errors import WorkerError
 
-_GUARD = 'if __name__ == "__main__":'
+GUARD = 'if __name__ == "__main__":'
 # The loops of workers, which import what their functions need.
 _LOOPS = "sb3compat._parallel.serve"
 _MAIN = "__main__"
@@ -104,8 +104,9 @@ class Program:
             error.add_note(
                 "A worker knows what was registered in the program when it was started"
                 + (f", but for {self.missing}, which it cannot take over" if self.missing else "")
-                + "; it imports modules by itself. Register before, or call gymnasium.register in "
-                "the function that makes the environment."
+                + "; it imports modules by itself. Write the id with the module that registers it, "
+                "as 'ale_py:ALE/Pong-v5', or call gymnasium.register before, or in the function "
+                "that makes the environment."
             )
 
 
@@ -146,7 +147,7 @@ def refuse_rerun() -> None:
             raise WorkerError(
                 f"Expected {script} to start workers only where it is run as the program, but a "
                 "worker is importing it, and it starts workers again. Put its statements, except "
-                f"imports and definitions, below {_GUARD!r}, as for multiprocessing."
+                f"imports and definitions, below {GUARD!r}, as for multiprocessing."
             )
 
 

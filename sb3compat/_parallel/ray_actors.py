@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -108,6 +110,8 @@ class Actors(Workers):
     """
 
     noun = "Ray actor"
+    # When actors were ended last, by `time.monotonic`.
+    ended_at = -math.inf
 
     def __init__(
         self,
@@ -202,6 +206,7 @@ class Actors(Workers):
 def _end_actors(actors: dict[int, Any], workers: Iterable[int]) -> None:
     for worker in workers:
         if worker in actors and ray.is_initialized():
+            Actors.ended_at = time.monotonic()
             with suppress(Exception):  # it may be of an earlier session of Ray
                 ray.kill(actors[worker])
         actors.pop(worker, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from sb3compat.errors import WorkerError
 
 # Each actor has a core to itself. Ray's own default is 1 to find a place and 0 from then on.
 _DEFAULTS = {"num_cpus": 1}
+# How long Ray may take to say that the resources of an ended actor are free: a second or two.
+_RELEASE_SECONDS = 4.0
 # Options with which an actor might answer a command twice, or outlive its parent.
 _NOT_ALLOWED = {
     "allow_out_of_order_execution": "commands are answered in their order",
@@ -53,8 +56,13 @@ def connect() -> None:
         ray.init()
 
 
-def default_workers(options: Mapping[str, Any]) -> int:
+def default_workers(options: Mapping[str, Any], ended_at: float) -> int:
     """As many actors as the free resources of the cluster allow.
+
+    Args:
+        options: The options of each.
+        ended_at: When actors were ended last, by `time.monotonic`. Ray says only some time later
+            that their resources are free, for which this waits.
 
     Raises:
         ValueError: If they go to a placement group, of which this process may take a part itself.
@@ -68,10 +76,18 @@ def default_workers(options: Mapping[str, Any]) -> int:
             "process may occupy one; pass workers=, one for each other bundle. Or place the actors "
             "outside of it: actor_options={'scheduling_strategy': 'DEFAULT'}."
         )
-    wanted, free = _wanted(options), ray.available_resources()
-    fits = [free.get(name, 0) / amount for name, amount in wanted.items()]
+    wanted = _wanted(options)
+    while time.monotonic() < ended_at + _RELEASE_SECONDS:
+        if _fitting(wanted, ray.available_resources()) == _fitting(wanted, ray.cluster_resources()):
+            break
+        time.sleep(0.05)
+    return max(1, _fitting(wanted, ray.available_resources()))
+
+
+def _fitting(wanted: Mapping[str, float], resources: Mapping[str, float]) -> int:
+    fits = [resources.get(name, 0) / amount for name, amount in wanted.items()]
     # Ray counts in ten-thousandths.
-    return max(1, int(min(fits, default=1) + 1e-4))
+    return int(min(fits, default=1) + 1e-4)
 
 
 def group_of(options: Mapping[str, Any]) -> Any:

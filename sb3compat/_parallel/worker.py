@@ -16,6 +16,7 @@ from sb3compat._convert.arrays import frames_of
 from sb3compat._convert.types import Command, Options, Seeds
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.extras import Extras, no_extras, tables_of
+from sb3compat._parallel.made_once import environments_in, position_of
 from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import (
     Described,
@@ -158,6 +159,7 @@ class Worker:
         try:
             self._note(first_fn)  # what it needs is imported now
             env_fns = (self._env_fns or ()) if pickled is None else pickle.loads(pickled)
+            before = list(map(environments_in, env_fns))
             if self._program is not None:
                 env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
             parts.make(env_fns, first_fn, self._note)
@@ -180,6 +182,7 @@ class Worker:
             all(part.single for part in parts),
             all(part.source.seeds_rows for part in parts),
             parts.largest_seed,
+            list(map(position_of, parts.envs, before)),
         )
 
     def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:

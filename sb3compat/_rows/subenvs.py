@@ -245,7 +245,7 @@ class NativeSubEnvs:
         if owner is None:
             raise AttributeError(
                 f"{self.env} has no attribute {name!r}. It is vectorised natively, so there are "
-                "no sub-environments that could have it. Use get_attr with a name that it has."
+                "no sub-environments that could have it. Use a name that the environment has."
             )
         return getattr(owner, name)
 

@@ -64,8 +64,10 @@ class PartialReset(Protocol):
     - `watch(env, autoreset_mode)`: refuses settings under which the environment reports endings
       that it does not act on; if they cannot be read, it returns an `EndingWatch`.
     - `largest_seed`: the largest seed of a row that the environment takes, the smallest being 0.
+    - `needs_valid_actions`: True if the environment hangs or crashes when it gets a number that is
+      not in its `Discrete` action space. Such actions then raise a `ValueError`.
 
-    The last two also apply to subclasses for which the function itself does not.
+    The last three also apply to subclasses for which the function itself does not.
     """
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult: ...
@@ -256,6 +258,11 @@ def largest_seed(env: AnyVectorEnv) -> int | None:
     """The largest seed of a row that the environment takes; None if it takes all."""
     largest: int | None = _attribute(env, "largest_seed")
     return largest
+
+
+def needs_valid_actions(env: AnyVectorEnv) -> bool:
+    """Whether the environment hangs or crashes when it gets other actions."""
+    return bool(_attribute(env, "needs_valid_actions"))
 
 
 def _attribute(env: AnyVectorEnv, name: str) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import seed_within
@@ -18,6 +19,7 @@ from sb3compat._convert.options import is_uniform
 from sb3compat._convert.split_infos import split_infos
 from sb3compat._convert.types import (
     Action,
+    AnyVectorEnv,
     Array,
     Info,
     Observation,
@@ -28,7 +30,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.bases import Base
 from sb3compat._to_sb3.modes import Mode, Stepped
-from sb3compat._to_sb3.partial_reset import largest_seed
+from sb3compat._to_sb3.partial_reset import largest_seed, needs_valid_actions
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
 
@@ -74,6 +76,10 @@ class VectorSource:
         self.seeds_rows = self._base.seeds_rows
         self._resets_rows = self._base.resets_rows
         self._sent: Action = None
+        space = self.env.single_action_space
+        self._numbers: Any = None
+        if isinstance(space, Discrete) and needs_valid_actions(self._base.env):
+            self._numbers = space
 
     @property
     def started(self) -> bool:
@@ -117,7 +123,13 @@ class VectorSource:
         return batch, infos
 
     def send(self, actions: list[Array]) -> None:
-        """Keep the batch of actions for `receive`."""
+        """Keep the batch of actions for `receive`.
+
+        Raises:
+            ValueError: If the environment would hang or crash on one.
+        """
+        if self._numbers is not None:
+            _check_numbers(self._numbers, actions[0], self.env)
         self._sent = self._actions.pack(actions)
 
     def receive(self) -> Transition:
@@ -201,3 +213,13 @@ class VectorSource:
             )
         # An int even if each row takes its own: vector wrappers may take nothing else.
         return int(first) if self.seeds_rows else self._first_seed(int(first))
+
+
+def _check_numbers(space: Discrete, actions: Array, env: AnyVectorEnv) -> None:
+    wrong = (actions < space.start) | (actions >= space.start + space.n)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"Expected actions in {space}, as {env} hangs or crashes on others, got "
+            f"actions[{row}]={actions[row]}. Nothing was stepped. Pass actions of the action space."
+        )

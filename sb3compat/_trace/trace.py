@@ -19,7 +19,7 @@ from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._trace.endings import endings_of
 from sb3compat._trace.record import Layout, Mark, marks_in
 from sb3compat._trace.steps import Stepping
-from sb3compat.errors import ConversionError
+from sb3compat.errors import ConversionError, UnsupportedEnvError, shown
 
 _ROWS = 3
 # The order in which layouts are shown, after the environment's own.
@@ -155,13 +155,13 @@ def trace(
     making = callable(env) and not hasattr(env, "num_envs")
     first = env() if making else env
     ways = list(_ways(first, autoreset_mode))
-    shown = _rows(rows, first.num_envs)
+    chosen = _rows(rows, first.num_envs)
     layouts = []
     for number, (layout, mode, present) in enumerate(ways):
         gc.collect()  # the last record, which may be large: it refers to itself
         used = env() if making and number else first
         try:
-            stepping = Stepping(present(used), mode, shown, seed, max_steps)
+            stepping = Stepping(present(used), mode, chosen, seed, max_steps)
             stepping.to_ends(episodes)
             calls = len(stepping.record.calls)
             # With the other APIs the same would come again.
@@ -170,12 +170,12 @@ def trace(
         except ConversionError as error:
             layouts.append(replace(layout, refusal=str(error)))
         else:
-            endings = endings_of(stepping.record, shown, episodes=episodes, calls=calls)
+            endings = endings_of(stepping.record, chosen, episodes=episodes, calls=calls)
             layouts.append(replace(layout, endings=endings))
         finally:
             if making:
                 used.close()
-    return Trace(_name(first), tuple(layouts), shown, seed, max_steps)
+    return Trace(_name(first), tuple(layouts), chosen, seed, max_steps)
 
 
 # A layout that has no endings yet, its autoreset mode, and what presents an environment like that.
@@ -186,7 +186,11 @@ def _ways(env: Any, given: AutoresetMode | str | None) -> Iterator[_Way]:
     """The APIs, that of the environment itself first."""
     if not isinstance(env, VectorEnv):
         if not all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
-            check_env(env)  # raises, and says what to pass instead
+            raise UnsupportedEnvError(
+                "Expected a VectorEnv or a VecEnv, or a function that makes one, got "
+                f"{shown(env)} ({type(env).__name__}). Make a vector environment: "
+                "gymnasium.make_vec(id, num_envs=n), or SyncVectorEnv([make_single] * n)."
+            )
         yield Layout("SB3 VecEnv", "as it is"), None, _as_it_is
         for mode in _MODES:
             yield _by_to_gymnasium(mode, _as_it_is)

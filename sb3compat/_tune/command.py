@@ -20,12 +20,21 @@ from sb3compat.errors import cannot_be_made
 NEARLY = 0.95
 
 
-def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: bool) -> int:
+def command(
+    env_id: EnvId,
+    shown: str,
+    imports: Sequence[str],
+    n_envs: int,
+    seconds: float,
+    *,
+    as_json: bool,
+) -> int:
     """Time each way of making the environment, and print which one to use.
 
     Args:
         env_id: The id, or the function that makes a single environment.
         shown: The source code that names it.
+        imports: The lines that import what `shown` names.
         n_envs: The number of environments.
         seconds: How long to step them, all together.
         as_json: Whether to print JSON in place of a table.
@@ -40,7 +49,7 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
             file=sys.stderr,
         )
         return 2
-    candidates = ways(env_id, shown, n_envs)
+    candidates = ways(env_id, shown, n_envs, imports)
     made: dict[str, VecEnv] = {}
     reasons: dict[str, str] = {}
     try:
@@ -124,9 +133,11 @@ def table(
             lines.append(f"{way.name:{width}}  {rate.steps:16,.0f}   {turns:>23}   {times:.2f}")
         else:
             lines.append(f"{way.name:{width}}  cannot be made: {reasons[way.name]}")
-    lines += ["", _cost(found, first, n_envs), "", "Use:", f"    {best.line}"]
+    lines += ["", _cost(found, first, n_envs)]
     if best.name == "native":
         lines.append("A native environment draws other random numbers than single environments.")
+    # Not indented, so that it can be pasted.
+    lines += ["", "Use:", "", *best.imports, "", f"env = {best.line}"]
     return "\n".join(lines)
 
 
@@ -165,12 +176,16 @@ def _json(
     """The same for programs."""
     entries: list[dict[str, Any]] = []
     for way in candidates:
-        entry: dict[str, Any] = {"name": way.name, "line": way.line}
+        entry = _entry(way)
         if way.name in found:
             rate = found[way.name]
             entry |= {"steps_per_second": rate.steps, "slowest": rate.low, "fastest": rate.high}
         else:
             entry["cannot_be_made"] = reasons[way.name]
         entries.append(entry)
-    best_entry = {"name": best.name, "line": best.line}
-    return json.dumps({"ways": entries, "use": best_entry, "cores": usable_cores()}, indent=2)
+    told = {"ways": entries, "use": _entry(best), "cores": usable_cores()}
+    return json.dumps(told, indent=2)
+
+
+def _entry(way: Way) -> dict[str, Any]:
+    return {"name": way.name, "imports": way.imports, "line": way.line}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sb3compat._make.make import make_vec_env
@@ -19,22 +19,25 @@ class Way(NamedTuple):
 
     Attributes:
         name: What the table calls it.
-        line: The line of code to use.
+        line: The code that makes it.
         make: Makes it.
+        imports: The lines that `line` needs before it.
     """
 
     name: str
     line: str
     make: Callable[[], VecEnv]
+    imports: tuple[str, ...] = ()
 
 
-def ways(env_id: EnvId, shown: str, n_envs: int) -> list[Way]:
+def ways(env_id: EnvId, shown: str, n_envs: int, imports: Sequence[str] = ()) -> list[Way]:
     """All ways of making a vector environment of `n_envs` of these environments.
 
     Args:
         env_id: The id, or the function that makes one.
         shown: The source code that names it.
         n_envs: The number of environments.
+        imports: The lines that import what `shown` names.
     """
     found = []
     if HAS_SB3:
@@ -52,7 +55,7 @@ def ways(env_id: EnvId, shown: str, n_envs: int) -> list[Way]:
         kwargs["vec_env_kwargs"] = {"parent_steps": True}
         name = f"parallel, workers={workers}, parent_steps"
         found.append(_way(name, env_id, shown, n_envs, **kwargs))
-    return found
+    return [way._replace(imports=(*way.imports, *imports)) for way in found]
 
 
 def numbers_of_workers(cores: int, n_envs: int) -> list[int]:
@@ -64,9 +67,11 @@ def numbers_of_workers(cores: int, n_envs: int) -> list[int]:
 def _way(name: str, env_id: EnvId, shown: str, n_envs: int, **kwargs: Any) -> Way:
     arguments = [shown, f"n_envs={n_envs}", *(f"{key}={value!r}" for key, value in kwargs.items())]
     line = f"sb3compat.make_vec_env({', '.join(arguments)})"
-    return Way(name, line, lambda: make_vec_env(env_id, n_envs, **kwargs))
+    make = lambda: make_vec_env(env_id, n_envs, **kwargs)  # noqa: E731
+    return Way(name, line, make, ("import sb3compat",))
 
 
 def _dummy(env_id: EnvId, shown: str, n_envs: int) -> Way:
-    line = f"stable_baselines3.common.env_util.make_vec_env({shown}, n_envs={n_envs})"
-    return Way("DummyVecEnv", line, lambda: sb3_make_vec_env()(env_id, n_envs))
+    imports = ("from stable_baselines3.common.env_util import make_vec_env",)
+    line = f"make_vec_env({shown}, n_envs={n_envs})"
+    return Way("DummyVecEnv", line, lambda: sb3_make_vec_env()(env_id, n_envs), imports)

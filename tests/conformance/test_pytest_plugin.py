@@ -247,6 +247,36 @@ def test_the_fixture_checks_what_a_factory_makes(
     result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
 
 
+def test_options_that_there_are_not_are_refused(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.vec_env("my_package:make_env")
+        def test_one(check_conformance): ...
+
+        @pytest.mark.vec_env(onyl=["dones_*"])
+        def test_other(check_conformance): ...
+
+        def test_third(check_conformance):
+            check_conformance(int, skpi=["dones_*"])
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "sb3compat.pytest_plugin")
+    result.assert_outcomes(errors=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *UsageError: Expected @pytest.mark.vec_env(name=value)*: 'my_package:make_env'. *",
+            "E *UsageError: Expected options * in @pytest.mark.vec_env(…), got onyl=. *'only'?",
+            "E *UsageError: Expected options * in check_conformance(…), got skpi=. *'skip'?",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
+
+
 def test_the_kit_is_not_imported_without_the_option(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(
         """

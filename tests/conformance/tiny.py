@@ -159,16 +159,13 @@ class Noisy(TinyVecEnv):
 
 
 class Flaky(TinyVecEnv):
-    """Forgets the terminal observation once."""
+    """Forgets terminal observations at times."""
 
     forgets = False
 
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
-        if dones.any() and Flaky.forgets:
-            Flaky.forgets = False
-            infos = [{} for _ in infos]
-        return obs, rewards, dones, infos
+        return obs, rewards, dones, [{} for _ in infos] if Flaky.forgets else infos
 
 
 def boom() -> Any:

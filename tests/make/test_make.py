@@ -284,6 +284,8 @@ PARALLEL = {"vectorization_mode": "parallel"}
         ),
         ({**ASYNC, "vec_env_kwargs": {"nonsense": 1}}, TypeError, "takes shared_memory, .*nonsens"),
         ({"num_envs": 4}, TypeError, r"got num_envs=4\. Did you mean n_envs=\?"),
+        ({"num_env": 4}, TypeError, r"got num_env=4\. Did you mean n_envs=\?"),
+        ({"parent_steps": True}, TypeError, r"Did you mean vec_env_kwargs=\{'parent_steps'"),
         ({"wrappers": []}, TypeError, "Did you mean wrapper_class="),
         ({"vector_kwargs": {}}, TypeError, "Did you mean vec_env_kwargs="),
         ({"render_mode": None}, TypeError, "Did you mean env_kwargs={'render_mode'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,18 @@ def test_default_number_of_workers_is_what_the_cluster_has_room_for() -> None:
 
     for amount, expected in ((1, 4), (0.1, 40), (2.5, 1), (9, 1)):
         options = options_for({"num_cpus": 0, "resources": {"far": amount}})
-        assert default_workers(options) == expected
-    assert default_workers({"num_cpus": 0}) == 1
+        assert default_workers(options, -inf) == expected
+    assert default_workers({"num_cpus": 0}, -inf) == 1
+
+
+@pytest.mark.usefixtures("connected")
+def test_resources_of_actors_that_were_ended_count_as_free() -> None:
+    from sb3compat._parallel.ray_actors import Actors
+    from sb3compat._parallel.ray_cluster import default_workers, options_for
+
+    wanted = {"num_cpus": 0, "resources": {"far": 1}}
+    on_ray(known(), 2, actor_options=wanted).close()
+    assert default_workers(options_for(wanted), Actors.ended_at) == 4
 
 
 class Inside:

@@ -50,7 +50,7 @@ def test_what_looks_wrong_gives_exit_code_1(capsys: pytest.CaptureFixture[str]) 
         (["CartPole-v1", "--html", "no/such/folder/page.html"], "a folder that exists"),
         ([*SYNC, "--rows", "9"], "rows to be a number from 1 to 3"),
         ([*SYNC, "--seed", "-1"], "Expected seed to be at least 0, got seed=-1. Pass 0 or more."),
-        (["gymnasium:Env"], "Expected a gymnasium.vector.VectorEnv"),
+        (["gymnasium:Env"], "Expected a VectorEnv or a VecEnv, or a function that makes one, got"),
         (["CartPol-v1"], "'CartPol-v1' cannot be made: NameNotFound"),
     ],
 )

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from gymnasium.vector import VectorEnv
 
-import sb3compat
 from sb3compat._tune.command import advised, pays_from
 from sb3compat._tune.turns import Rate
 from sb3compat._tune.ways import Way, numbers_of_workers
@@ -45,10 +44,16 @@ def test_each_line_makes_the_environment_that_was_timed(capsys: pytest.CaptureFi
     assert found["use"]["name"] in names
     for way in found["ways"]:
         assert 0 < way["slowest"] <= way["steps_per_second"] <= way["fastest"]
-        if way["name"] != "DummyVecEnv":
-            env = eval(way["line"], {"sb3compat": sb3compat})
-            assert (env.num_envs, len(env.reset())) == (2, 2)
-            env.close()
+        env = pasted(way)
+        assert (env.num_envs, len(env.reset())) == (2, 2)
+        env.close()
+
+
+def pasted(way: dict[str, Any]) -> Any:
+    """What the lines make that a user copies."""
+    namespace: dict[str, Any] = {}
+    exec("\n".join([*way["imports"], f"env = {way['line']}"]), namespace)
+    return namespace["env"]
 
 
 def test_functions_are_timed_too(
@@ -61,6 +66,8 @@ def test_functions_are_timed_too(
     found = told(capsys, f"{file}:make_env", 1)
     assert "native" not in [way["name"] for way in found["ways"]]
     assert "make_vec_env(make_env, n_envs=1" in found["use"]["line"]
+    assert "from tuned_envs import make_env" in found["use"]["imports"]
+    pasted(found["use"]).close()
     assert main(["tune", f"{file}:fails", "--num-envs", "1"]) == 2
     said = capsys.readouterr().err  # once, as the reason is the same for all
     assert said == "sb3compat: fails cannot be made: OSError: no simulator\n"
@@ -102,7 +109,11 @@ def test_ways_that_are_impossible_are_named_with_the_reason(
     out = capsys.readouterr().out
     assert "sync" in out
     assert "cannot be made: " in out
-    assert "vectorization_mode='native')\nA native environment draws other" in out
+    assert "\nA native environment draws other" in out
+    _, lines = out.split("\nUse:\n\n")
+    namespace: dict[str, Any] = {}
+    exec(lines, namespace)
+    namespace["env"].close()
 
 
 def way(name: str) -> Way:

@@ -97,6 +97,7 @@ class ResetRows:
 
     keeps_others = True
     largest_seed = 2**31 - 1
+    needs_valid_actions = True
     watch = staticmethod(watch_lives)
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:

@@ -20,6 +20,8 @@ from sb3compat._to_sb3.partial_reset import refuse_partial_batches, register_by_
 class ResetRows:
     """Resets the rows in the mask by index; `restart` triggers the autoreset of ended rows."""
 
+    needs_valid_actions = True
+
     def watch(self, env: Any, _: AutoresetMode) -> None:
         """Refuse an asynchronous environment."""
         refuse_partial_batches(env, env.config["batch_size"])

@@ -27,7 +27,7 @@ from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.entry import InterruptedRunError, run
 from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.report import Report
-from sb3compat.errors import cannot_be_made
+from sb3compat.errors import WorkerError, cannot_be_made
 
 # By what Gymnasium refuses an id, or names a package that is missing; else the environment failed.
 _REFUSALS = (
@@ -36,6 +36,8 @@ _REFUSALS = (
     gym.error.DependencyNotInstalled,
 )
 _NO_MODULE = "Environment registration via importing a module failed"
+# What a `WorkerError` says of a script that starts workers where a worker imports it.
+_NO_GUARD = "to start workers only where it is run as the program"
 
 
 def command(given: Namespace) -> int:
@@ -93,7 +95,9 @@ def complain_of(target: str, error: Exception, env_kwargs: object = None) -> int
 
 
 def why_not_made(target: str, error: Exception) -> tuple[str, str]:
-    """Why an environment cannot be made: a traceback, unless it is the id's fault, and a line."""
+    """Why an environment cannot be made: a traceback, unless the line is enough, and a line."""
+    if isinstance(error, WorkerError) and _NO_GUARD in str(error):
+        return "", f"{target} cannot be made: {error}"
     refusal = None if FACTORY.fullmatch(target) else _refusal(target, error)
     if refusal is not None:
         return "", f"{target!r} cannot be made: {cannot_be_made(target, refusal)}"

@@ -44,6 +44,15 @@ UNMADE = ("failing_envs.py:unmade", "ValueError: no licence for the simulator")
 HANGS = "ValueError: the simulator hangs"
 MODULE = ("failing_module.py:make_env", "ModuleNotFoundError: No module named 'no_such_simulator'")
 TUNE = ("--n-envs=1", "--seconds=0.1")
+NO_GUARD = """
+import gymnasium as gym
+import sb3compat
+
+def make_env():
+    return gym.make("CartPole-v1")
+
+sb3compat.ParallelVecEnv([make_env] * 2, workers=1).close()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +100,18 @@ def test_traceback_has_no_line_of_this_package(
     assert raised in lines
     assert lines[-1].startswith("sb3compat: ")
     assert f"{said}, see above." in lines[-1]
+
+
+@pytest.mark.parametrize("command", ["check", "tune"])
+def test_a_script_that_starts_workers_without_a_guard_is_told_in_one_line(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "no_guard", raising=False)
+    Path("no_guard.py").write_text(NO_GUARD)
+    assert cli.main([command, "no_guard.py:make_env"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("sb3compat: no_guard.py:make_env cannot be made: Expected ")
+    assert """below 'if __name__ == "__main__":'""" in line
 
 
 # Up to Gymnasium 1.2, an environment is closed when it is collected, even if it was not made.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._to_sb3.backends.ale import LivesWatch
@@ -152,3 +153,20 @@ def test_lives_are_those_before_a_wrapper_has_changed_the_infos() -> None:
     del infos["lives"]
     with pytest.raises(sb3compat.UnsupportedEnvError, match="after a lost life"):
         watch.step(ended, not_ended, {"lives": np.array([2])})
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("wrong", [-1, 9])
+def test_action_on_which_its_threads_would_hang_is_refused(wrong: int, wrapped: bool) -> None:
+    source = atari(AutoresetMode.SAME_STEP, 2)
+    env = sb3compat.to_sb3(RecordEpisodeStatistics(source) if wrapped else source)
+    env.reset()
+    with pytest.raises(ValueError, match=rf"Discrete\(9\).*actions\[1\]={wrong}\."):
+        env.step([8, wrong])
+    assert len(env.step([8, 0])[0]) == 2
+
+
+def test_continuous_actions_are_as_they_are() -> None:
+    env = sb3compat.to_sb3(atari(AutoresetMode.SAME_STEP, 2, continuous=True))
+    env.reset()
+    assert len(env.step(np.full((2, 3), 9, np.float32))[0]) == 2

@@ -137,3 +137,11 @@ def test_envpool_refuses_options(options: Any) -> None:
 
     with pytest.raises(ValueError, match="options"):
         reset_with_options()
+
+
+def test_action_on_which_it_may_crash_is_refused() -> None:
+    env = sb3compat.to_sb3(pool(2))
+    env.reset()
+    with pytest.raises(ValueError, match=r"Discrete\(2\).*actions\[0\]=2\."):
+        env.step([2, 1])
+    assert len(env.step([1, 1])[0]) == 2
