@@ -101,8 +101,9 @@ class Actions(BatchLayout):
             )
         cast = cast_safely(array, leaf.dtype)
         if cast is None:
-            is_number = array.dtype.kind in "buifc"
-            way = "Cast the actions yourself if the loss is intended." if is_number else "Pass numbers."
+            way = "Pass numbers."
+            if array.dtype.kind in "buifc":
+                way = "Cast the actions yourself if the loss is intended."
             raise ValueError(
                 f"Expected {name} of a dtype that casts to {leaf.dtype} without loss, got "
                 f"{name}.dtype={array.dtype}. Nothing was stepped. {way}"

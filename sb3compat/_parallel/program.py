@@ -105,8 +105,8 @@ class Program:
                 "A worker knows what was registered in the program when it was started"
                 + (f", but for {self.missing}, which it cannot take over" if self.missing else "")
                 + "; it imports modules by itself. Write the id with the module that registers it, "
-                "as 'ale_py:ALE/Pong-v5', or call gymnasium.register before, or in the function "
-                "that makes the environment."
+                "as 'ale_py:ALE/Pong-v5'. Or register before, or call gymnasium.register in the "
+                "function that makes the environment."
             )
 
 

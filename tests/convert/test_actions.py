@@ -26,9 +26,10 @@ ONE = {"a": 1, "b": np.zeros(2, np.float32)}
     ("space", "actions", "message"),
     [
         (DISCRETE, np.array([0, 1, 2]), r"actions.shape=\(2,\).*got actions.shape=\(3,\)"),
-        (DISCRETE, 1, r"got actions.shape=\(\)"),
+        (DISCRETE, 1, r"got actions=1"),
         (DISCRETE, [0], "Expected 2 actions.*len"),
         (DISCRETE, [0, [1, 2]], "one shape"),
+        (DISCRETE, ["left", "right"], r"dtype=<U5\. Nothing was stepped\. Pass numbers"),
         (DISCRETE, np.array([0.5, 1.0]), "without loss, got actions.dtype=float64"),
         (BOX, np.zeros((2, 3), np.float32), r"\(2, 2\).*got actions.shape=\(2, 3\)"),
         (DICT, np.zeros(2), "a dict with the keys"),
