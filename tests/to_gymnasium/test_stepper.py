@@ -107,6 +107,9 @@ def test_wrapper_with_a_space_of_its_own_may_unite_rows() -> None:
     rows = [MakeEnv(script(), 0), MakeEnv(script(observation_space=OTHER), 1)]
     envs = sb3compat.to_gymnasium(Unifying(dummy(rows)))
     assert envs.reset()[0] in envs.observation_space
+    rows[1] = MakeEnv(script(observation_space=OTHER, action_space=OTHER), 1)
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match=r"the action_space .* in row 1"):
+        sb3compat.to_gymnasium(Unifying(dummy(rows)))
 
 
 class Own(vec_env.DummyVecEnv):  # type: ignore[misc]
