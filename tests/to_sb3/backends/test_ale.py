@@ -158,7 +158,7 @@ def test_lives_are_those_before_a_wrapper_has_changed_the_infos() -> None:
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("wrong", [-1, 9])
 def test_action_on_which_its_threads_would_hang_is_refused(wrong: int, wrapped: bool) -> None:
-    source = atari(AutoresetMode.SAME_STEP, 2)
+    source = atari(AutoresetMode.NEXT_STEP, 2)
     env = sb3compat.to_sb3(RecordEpisodeStatistics(source) if wrapped else source)
     env.reset()
     with pytest.raises(ValueError, match=rf"Discrete\(9\).*actions\[1\]={wrong}\."):
