@@ -9,8 +9,9 @@ are one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import gymnasium as gym
@@ -36,10 +37,11 @@ def environments_in(env_fn: Callable[[], Any]) -> list[object]:
         if id(value) in seen:
             continue
         seen[id(value)] = value
-        if isinstance(value, gym.Env | VectorEnv) or is_vec_env(value):
-            found.append(base_of(value))
-        else:
-            pending += _referred_to(value)
+        with suppress(Exception):  # an object that stands for another one may raise at any question
+            if isinstance(value, gym.Env | VectorEnv) or is_vec_env(value):
+                found.append(base_of(value))
+            else:
+                pending += _referred_to(value)
     return found
 
 
@@ -57,9 +59,10 @@ def _referred_to(value: Any) -> list[Any]:
         return list(value.values())
     if isinstance(value, list | tuple):
         return list(value)
-    # An object that is called, such as that of SB3 around each function.
-    is_function = callable(value) and not isinstance(value, type)
-    return list(getattr(value, "__dict__", {}).values()) if is_function else []
+    if isinstance(value, type | ModuleType):
+        return []
+    # Any other object, such as that of SB3 around each function.
+    return list(getattr(value, "__dict__", {}).values())
 
 
 def position_of(env: Any, candidates: Sequence[object]) -> int | None:

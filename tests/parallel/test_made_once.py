@@ -6,6 +6,7 @@ import copy
 import pickle
 from contextlib import closing
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -47,6 +48,7 @@ def shares(env: Any, other: Any) -> dict[str, list[Any]]:
     def through_another(make: Any = lambda: env) -> Any:
         return make()
 
+    holder = SimpleNamespace(other=other, inner={"env": env})
     return {
         "closure": [lambda: env] * 2,
         "closures of their own": [lambda: env, lambda: gym.Wrapper(env)],
@@ -55,6 +57,7 @@ def shares(env: Any, other: Any) -> dict[str, list[Any]]:
         "list": [lambda envs=[other, env]: envs[1], lambda envs={"x": env}: envs["x"]],
         "object": [Carries(other, env), Carries(other, env).__call__],
         "method": [Carries(env, other).first] * 2,
+        "attribute": [lambda: holder.inner["env"]] * 2,
         "function inside": [through_another] * 2,
         "module": [of_the_module] * 2,
     }
@@ -110,6 +113,20 @@ def test_search_ends() -> None:
     many: list[Any] = [object() for _ in range(100_000)]
     many.append(many)
     assert environments_in(lambda: many) == []
+
+
+class StandsForNothing:
+    """As the proxies of web frameworks outside of a request."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("there is nothing that this could stand for")
+
+
+def test_object_that_has_no_attributes_is_passed_over() -> None:
+    strange = StandsForNothing()
+    assert environments_in(lambda: (strange, ENV)) == [ENV.unwrapped]
 
 
 def test_variable_that_is_set_later_is_no_environment() -> None:
