@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from operator import is_
 from typing import Any
 
 from gymnasium.vector import SyncVectorEnv
@@ -93,9 +94,12 @@ class Driver:
             return None
         if getattr(self._base, NAME, None) is not self._token:
             return "another adapter has reset or stepped"
-        for now, before in zip(self._look(), self._seen, strict=True):
-            if now is not before:
-                return "someone has stepped or reset"
+        look = self._look()
+        # In the usual case nothing is different; `map` is quick enough to ask in each step.
+        if not all(map(is_, look, self._seen)):
+            for now, before in zip(look, self._seen, strict=True):
+                if now is not before and not type(now) is type(before) in _NUMBERS:
+                    return "someone has stepped or reset"
         return None
 
     def _look(self) -> tuple[object, ...]:
@@ -104,8 +108,7 @@ class Driver:
             return private(base, "buf_infos")[0], base.reset_infos[0]
         if self._kind == "SyncVectorEnv":
             # A masked reset leaves the flags and replaces observations.
-            held = held_observations(base)
-            return (autoreset_flags(base), *(None if type(o) in _NUMBERS else o for o in held))
+            return (autoreset_flags(base), *held_observations(base))
         if self._kind == "SubprocVecEnv":
             return (base.reset_infos,)
         return () if self._kind is None else (base.last_call,)

@@ -11,7 +11,7 @@ from typing import Any
 from sb3compat._trace.trace import trace
 from sb3compat.conformance.commands.check import complain_of
 from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
-from sb3compat.conformance.commands.usage import complain
+from sb3compat.conformance.commands.usage import UsageError, complain, write
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.errors import ConversionError
 
@@ -64,10 +64,12 @@ def command(given: Namespace) -> int:
         print(trace_of(error), file=sys.stderr, end="")
         return complain(f"{given.target} cannot be traced, see above.")
     # Before printing, as the reader of the output may stop at any line (`| head`).
-    if given.svg:
-        _write(given.svg, found.svg())
-    if given.html:
-        _write(given.html, found.html())
+    try:
+        for path, text in ((given.svg, found.svg), (given.html, found.html)):
+            if path:
+                write(path, text())
+    except UsageError as error:
+        return complain(str(error))
     try:
         found.show()
     except SystemExit:  # what rich makes of a pipe that is closed
@@ -79,7 +81,3 @@ def _is_own(error: Exception) -> bool:
     """Whether it is about an argument or a result, and not raised by the environment."""
     frames = traceback.extract_tb(error.__traceback__)
     return isinstance(error, ValueError) and all(f.filename.startswith(_PACKAGE) for f in frames)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -154,8 +154,13 @@ def trace(
     seed = plain_count("seed", seed, 0)  # spaces take no negative one
     making = callable(env) and not hasattr(env, "num_envs")
     first = env() if making else env
-    ways = list(_ways(first, autoreset_mode))
-    chosen = _rows(rows, first.num_envs)
+    try:
+        ways = list(_ways(first, autoreset_mode))
+        chosen = _rows(rows, first.num_envs)
+    except Exception:
+        if making and hasattr(first, "close"):
+            first.close()
+        raise
     layouts = []
     for number, (layout, mode, present) in enumerate(ways):
         gc.collect()  # the last record, which may be large: it refers to itself

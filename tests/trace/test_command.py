@@ -37,6 +37,24 @@ def test_files_are_written_although_nobody_reads_what_is_printed(tmp_path: Path)
     assert "SAME_STEP" in html.read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["trace", *SYNC, "--svg"],
+        ["check", "tests.conformance.tiny:TinyVecEnv", "--only", "dones_bool_array", "--markdown"],
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "link"
+    path.symlink_to(tmp_path / "missing" / "file")
+    assert main([*command, str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert f"sb3compat: Expected a file that can be written, got {str(path)!r}" in err
+    assert ("TinyVecEnv" in out) == (command[0] == "check")  # its report is not lost
+
+
 def test_what_looks_wrong_gives_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     target = "tests.conformance.tiny:NoTerminalObservation"
     assert main(["trace", target, "--episodes", "1"]) == 1

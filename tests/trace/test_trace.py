@@ -289,6 +289,9 @@ def test_environments_that_the_function_made_are_closed() -> None:
 
     sb3compat.trace(make, episodes=1, rows=1)
     assert len(made) == 4
+    with pytest.raises(ValueError, match="rows=9"):
+        sb3compat.trace(make, rows=9)
+    assert len(made) == 5
     assert all(env.closed for env in made)
 
 

@@ -19,7 +19,14 @@ from sb3compat.conformance.commands.targets import (
     resolve,
     resolve_reference,
 )
-from sb3compat.conformance.commands.usage import CLEAN, FAILED, INTERRUPTED, UsageError, complain
+from sb3compat.conformance.commands.usage import (
+    CLEAN,
+    FAILED,
+    INTERRUPTED,
+    UsageError,
+    complain,
+    write,
+)
 from sb3compat.conformance.findings import FactoryError
 from sb3compat.conformance.output import FORMATS, MissingLibraryError, brief, render, renderer
 from sb3compat.conformance.output.progress import Progress
@@ -62,8 +69,12 @@ def command(given: Namespace) -> int:
         progress.clear()
     if given.no_times:
         report = report.without_times()
-    for form, path in files:
-        path.write_text(render(report, form), encoding="utf-8", errors="backslashreplace")
+    try:
+        for form, path in files:
+            write(path, render(report, form))
+    except UsageError as error:
+        _show(report, given)  # or the run would be lost
+        return complain(str(error))
     if given.output is None:
         _show(report, given)
     return code

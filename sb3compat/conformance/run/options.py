@@ -121,9 +121,11 @@ class Options:
         for option in fields(self):
             name, value = option.name, getattr(self, option.name)
             if value is not option.default and not option.metadata["fits"](value):
+                one_id = option.metadata["wanted"] == _NAMES["wanted"] and isinstance(value, str)
+                what_to_do = f"Pass {name}=[{value!r}]" if one_id else "Pass such a value"
                 raise OptionsError(
                     f"Expected {name} to be {option.metadata['wanted']}, got {name}={shown(value)} "
-                    f"({type(value).__name__}). Pass such a value, or leave it out."
+                    f"({type(value).__name__}). {what_to_do}, or leave it out."
                 )
 
 

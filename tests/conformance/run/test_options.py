@@ -40,6 +40,7 @@ GIVEN: dict[str, Any] = {
         ({"only": ("dones_bool",)}, r"`only`, got 'dones_bool'\. Did you mean 'dones_bool_array'"),
         ({"only": ("dones_bol_*",)}, r"in `only`, got 'dones_bol_\*'"),
         ({"skip": ("trains_pp",)}, r"`skip`, got 'trains_pp'\. Did you mean 'trains_ppo'"),
+        ({"only": "dones_bool_array"}, r"\(str\)\. Pass only=\['dones_bool_array'\], or leave"),
         # A pattern would let any failure through.
         ({"expected_failures": {"dones_*": "x"}}, r"in `expected_failures`, got 'dones_\*'"),
         ({"expected_failures": {"qqq": "x"}}, r"got 'qqq'\. `sb3compat list` shows them\.$"),

@@ -42,7 +42,8 @@ def set_attr_only_named_rows(scene: Scene) -> Iterator[Demand]:
     """`set_attr(name, value, indices)` sets the attribute in the named rows only.
 
     A list as value goes whole into each of these rows. Typical mistakes: `indices` is ignored, so
-    that a curriculum for one row changes all rows; 0 taken for None.
+    that a curriculum for one row changes all rows; 0 taken for None. If all rows share their
+    attributes by design, declare the capability `sub_envs` as missing.
     """
     env = scene.make()
     value = scene.choose([1, [2, 3]])
