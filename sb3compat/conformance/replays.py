@@ -17,6 +17,8 @@ from sb3compat.conformance.variants import action_of, seed_of
 
 # The most steps of a single environment, and the most time for them, by the time of a step.
 _MOST_STEPS, _MOST_SECONDS = 500, 1.0
+# So many steps into the next episode, where a single one takes more than that.
+_INTO_THE_NEXT = 10
 close, equal = map(PRELUDE.__getitem__, ("close", "equal"))
 
 
@@ -79,7 +81,7 @@ def _affordable(record: Record) -> int:
     subject = record.subject
     longest = max((ending.steps for ending in subject.endings), default=0)
     affordable = int(_MOST_SECONDS / max(subject.step_seconds, 1e-6))
-    return min(max(affordable, 3 * longest), max(_MOST_STEPS, longest))
+    return min(max(affordable, 3 * longest), max(_MOST_STEPS, longest + _INTO_THE_NEXT))
 
 
 def _is_over(alone: Call) -> bool:

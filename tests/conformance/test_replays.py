@@ -12,6 +12,7 @@ from conformance.specimens import rows_env
 from conformance.specimens.broken.vector_env_rows import RewardsAreInts
 from conformance.specimens.points import Config, Points
 from conformance.specimens.rows_env import Form, RowsEnv
+from sb3compat.conformance import replays
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.judge import Records
 from sb3compat.conformance.replays import beside, single_of
@@ -29,6 +30,17 @@ def test_there_is_no_single_environment_without_a_reference() -> None:
     for (record,) in Records(subject, subject.instances()).of(SETTINGS):
         assert single_of(record, 0) is None
         assert not beside(record)
+
+
+def test_single_environments_go_on_into_the_episode_after_the_longest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where one takes all the steps that they may make, nothing after it would be judged."""
+    monkeypatch.setattr(replays, "_MOST_STEPS", 1)
+    form = Form(lengths=(5,), steady=True)
+    subject = examine(partial(RowsEnv, form), reference=rows_env.reference(form))
+    records = [record for (record,) in Records(subject, subject.instances()).of(SETTINGS)]
+    assert any(each.episode.by == "auto" for record in records for each in beside(record))
 
 
 def test_a_script_has_the_single_environment_that_the_demand_is_about() -> None:

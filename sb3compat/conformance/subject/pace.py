@@ -12,14 +12,18 @@ from sb3compat.conformance.subject.subject import Subject
 
 MOST_PROGRAMS = 25
 # Pairs: up to this many seconds for one program, a check runs this many programs.
-_PROGRAMS = ((0.04, MOST_PROGRAMS), (0.15, 8), (0.6, 2))
+_PROGRAMS = ((0.06, MOST_PROGRAMS), (0.15, 8), (0.3, 4), (0.6, 2))
 _FEWEST = 1
+# What the kit itself takes for a step, which counts in long episodes of quick environments.
+_OWN_SECONDS = 1e-4
 # For each of these programs, this many further ones may be run to shrink a failure.
 _SHRINKS = 12
 _FEWEST_SHRINKS = 8
 # Pairs: up to this many seconds for one step, a search for an ending makes this many steps.
 _STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
 _FEWEST_STEPS = 40
+# The seconds for the last search, if all others have found nothing.
+_PATIENCE = 8.0
 # The seconds for making the instances of the programs of a check, and their smallest number.
 _MAKING, _FEWEST_MAKES = 0.5, 1
 # The needs of a usual program: constructions, resets, and steps in addition to those to an ending.
@@ -41,7 +45,7 @@ def program_seconds(subject: Subject) -> float:
     return (
         makes * subject.make_seconds
         + _RESETS * subject.reset_seconds
-        + steps * subject.step_seconds
+        + steps * (subject.step_seconds + _OWN_SECONDS)
     )
 
 
@@ -63,9 +67,15 @@ def shrinks_of(programs: int) -> int:
     return max(_SHRINKS * (programs - 1), _FEWEST_SHRINKS)
 
 
-def steps_of(step_seconds: float) -> int:
-    """How many steps a search for the end of an episode makes with one policy."""
-    return next((count for limit, count in _STEPS if step_seconds <= limit), _FEWEST_STEPS)
+def steps_of(step_seconds: float, *, patient: bool = False) -> int:
+    """How many steps a search for the end of an episode makes with one policy.
+
+    Args:
+        step_seconds: The time of a step.
+        patient: Whether this is the last search, after several that have found nothing.
+    """
+    usual = next((count for limit, count in _STEPS if step_seconds <= limit), _FEWEST_STEPS)
+    return max(usual, math.floor(_PATIENCE / step_seconds)) if patient and step_seconds else usual
 
 
 def estimate(subject: Subject, checks: int, programs: int) -> float:

@@ -178,6 +178,10 @@ class _Scouting:
             kind = number % len(ways)
             most = min(_MOST_STEPS, 4 * self._usual()) if again else _MOST_STEPS
             self._try(kind, *ways[kind], seed, most, share)
+            if number == len(ways) - 1 and not self.found:
+                # Without any end, what a run is for is not exercised: wait longer for a single one.
+                self._try(kind, *ways[kind], seed, _MOST_STEPS, left, patient=True)
+                return
 
     @property
     def reset_seconds(self) -> float:
@@ -193,7 +197,15 @@ class _Scouting:
         return int(median([ending.steps for _, ending in self.found] or [_MOST_STEPS]))
 
     def _try(
-        self, kind: int, setup: str, actions: str, seed: int | None, most: int, share: float
+        self,
+        kind: int,
+        setup: str,
+        actions: str,
+        seed: int | None,
+        most: int,
+        share: float,
+        *,
+        patient: bool = False,
     ) -> None:
         family, count, doing = self.subject.family, 0, "make_env()"
         started = until = told = time.perf_counter()
@@ -224,7 +236,7 @@ class _Scouting:
                         self.found.append((kind, Ending(setup, actions, seed, count, truncated)))
                         break
                     if count in _LOOKS_AT_PACE:
-                        most = min(most, steps_of(rough(self.step_seconds)))
+                        most = min(most, steps_of(rough(self.step_seconds), patient=patient))
                     if now > until or count >= most:
                         break
         except (Exception, SystemExit) as error:  # a check reports it

@@ -12,7 +12,9 @@ from sb3compat.conformance.subject.pace import (
     makes_of,
     programs_of,
     rough,
+    steps_of,
 )
+from sb3compat.conformance.subject.subject import Ending
 from tests.conformance.tiny import TinyVecEnv
 
 
@@ -32,6 +34,19 @@ def test_a_slow_environment_gets_fewer_programs() -> None:
         counts = [programs_of(replace(subject, **{name: seconds})) for seconds in times]
         assert counts == sorted(counts, reverse=True)
         assert counts[-1] == 1
+
+
+def test_long_episodes_of_a_quick_environment_get_fewer_programs() -> None:
+    quick = replace(examine(TinyVecEnv), shared=True, reset_seconds=0.0, step_seconds=1e-5)
+    episodes = [(Ending("", "0", 0, steps),) for steps in (20, 200, 1000, 10_000)]
+    counts = [programs_of(replace(quick, endings=ending)) for ending in episodes]
+    assert counts[:2] == [MOST_PROGRAMS] * 2
+    assert MOST_PROGRAMS > counts[2] > counts[3] == 1
+
+
+def test_the_last_search_for_an_end_takes_longer() -> None:
+    assert [steps_of(0.004), steps_of(0.004, patient=True)] == [300, 2000]
+    assert steps_of(0.0, patient=True) == steps_of(0.0) == steps_of(1e-9)
 
 
 def test_few_instances_are_made_where_used_ones_will_not_do() -> None:

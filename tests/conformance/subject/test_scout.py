@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from sb3compat.conformance.subject import pace
 from sb3compat.conformance.subject import scout as scouting
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.scout import scout
@@ -73,6 +75,14 @@ def test_an_end_under_one_action_only() -> None:
     found = examine(NoLimit)
     assert ends(found) == {(all_rows(1), 10, False)}
     assert [NOT_TRUNCATED in note for note in found.notes] == [True]
+
+
+def test_the_search_goes_on_while_no_end_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Limited(Lanes):
+        right = 3  # which no row can take
+
+    monkeypatch.setattr(pace, "_STEPS", ((math.inf, 20),))
+    assert [ending.steps for ending in examine(Limited).endings] == [30]
 
 
 def test_a_note_says_that_no_end_was_a_truncation() -> None:
