@@ -332,6 +332,31 @@ class DrawsTheWindBeforeItResets(RowsEnv):
         super().advance(actions)
 
 
+class CoinRow(RowEnv):
+    coin = 0
+
+    def step(self, action: Any) -> Any:
+        _, reward, *rest = super().step(1)
+        self.x = float(self.coin * int(action))
+        return self.observe(), 0.0, *rest
+
+
+@accused("vector_env", "no_stale_result_after_error", mode="NextStep")
+class TossesBeforeItRaises(RowsEnv):
+    """A coin for each row, before it looks at the number of actions."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(kind="counted", lengths=(30,), sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return CoinRow(self.form, i)
+
+    def check_actions(self, actions: Any) -> None:
+        for row in self.rows:
+            row.coin = int(row.np_random.integers(2))  # type: ignore[attr-defined]
+        super().check_actions(actions)
+
+
 @accused("vector_env", "metadata_not_shared", mode="NextStep")
 class MetadataThatNobodyCanWrite(RowsEnv):
     def __init__(self) -> None:

@@ -200,6 +200,18 @@ class TerminalObservationNotNormalised(Points):
         return super().batch(observations) / np.float32(50)
 
 
+@mutant(
+    "terminal_observation_like_others",
+    config=Config(lengths=(9,), ends=("terminated",)),
+    referenced=False,
+)
+class TerminalObservationInMillimetres(Points):
+    """All episodes terminate."""
+
+    def batch(self, observations: list[Any]) -> Any:
+        return super().batch(observations) / np.float32(1000)
+
+
 @mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationOfAnEarlierEpisode(Points):
     def __init__(self, config: Config) -> None:

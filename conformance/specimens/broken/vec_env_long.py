@@ -186,6 +186,49 @@ class StepsOnAfterSomeEnds(Speeds):
         return np.append(obs, self.speed / 2)
 
 
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(continuous=True))
+class GoesOnAfterSomeEnds(Speeds):
+    """Always with the same speed."""
+
+    ends = 0
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.ends += 1
+        first[3] = 1.5 * (self.ends % 3 > 0)
+        return first
+
+
+@vec_env_mutant(
+    "terminal_observation_like_others",
+    referenced=False,
+    config=Config(lengths=(4, 5, 6), ends=("truncated",)),
+)
+class TerminalGoalOfTheNextEpisode(Points):
+    """Observations end with a goal, which is drawn for each episode."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Box(-50, 50, (4,), np.float32)
+        self.goals = [0] * self.num_envs
+
+    def start(self, i: int) -> Any:
+        obs = super().start(i)
+        self.goals[i] = int(self.envs[i].np_random.integers(5))
+        return np.append(obs, np.float32(self.goals[i]))
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else np.append(obs, np.float32(self.goals[i]))), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.goals[i] = int(self.envs[i].np_random.integers(5))
+        goal = np.float32(self.goals[i])
+        info["terminal_observation"] = np.append(last, goal)
+        return np.append(first, goal)
+
+
 @vec_env_mutant("seed_used_once", referenced=False, config=_GRID)
 class SeedForGoodAmongFewStarts(_Grid):
     def first(self, i: int) -> Any:

@@ -99,8 +99,11 @@ class NoneInOtherRows(RowsEnv):
         return (*results, infos)
 
 
-@vector_env_mutant("infos_of_the_autoreset", modes=("SameStep",))
+@vector_env_mutant("infos_of_the_autoreset", modes=("NextStep", "SameStep"))
 class InfosOfAutoresetsAreLost(RowsEnv):
+    def reset_step(self, i: int, action: Any) -> None:
+        self.obs[i], _ = self.rows[i].reset()
+
     def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
         super().restart(i, info)
         return {}

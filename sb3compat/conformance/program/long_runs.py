@@ -41,36 +41,45 @@ def kept(starts, firsts):
     return True
 
 
-def strays(starts, firsts, lasts):
+def strays(starts, firsts, lasts, later):
     """Whether these first observations leave what all starts share, too often to be chance.
 
     They do so in ever new ways: counts of lives may differ by design. So may what goes on from the
-    last observations.
+    last observations. One way is enough where resets without a seed, later than such an end, never
+    leave it.
     """
     from math import comb
 
     def floats(obs):
         return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
 
-    starts, firsts, lasts = ([floats(obs) for obs in some] for some in (starts, firsts, lasts))
-    if len({len(obs) for obs in starts + firsts + lasts}) > 1:  # as those of sequences
+    every = [[floats(obs) for obs in some] for some in (starts, firsts, lasts, later)]
+    if len({len(obs) for some in every for obs in some}) > 1:  # as those of sequences
         return False
-    starts, firsts, lasts = map(np.array, (starts, firsts, lasts))
+    starts, firsts, lasts, later = map(np.array, every)
     away = (starts == starts[0]).all(axis=0) & (firsts != starts[0])
     away &= (firsts != lasts) & (firsts % 1 != 0)
+
+    def chance(count):
+        return comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
+
+    if len(later) >= 4:
+        count = int((away & (later == starts[0]).all(axis=0)).any(axis=1).sum())
+        if chance(count) < 1e-4:
+            return True
     for column, count in enumerate(away.sum(axis=0).tolist()):
-        chance = comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
         different = len(set(firsts[away[:, column], column].tolist()))
-        if different > count / 2 and chance * len(starts[0]) < 1e-6:
+        if different > count / 2 and chance(count) * len(starts[0]) < 1e-6:
             return True
     return False
 
 
-def rescaled(before, after, next_to_last, last):
+def rescaled(before, after, next_to_last, last, outside=False):
     """Whether all floats that steps move are on another scale after these last steps.
 
     Each is a multiple of the one before, plus something, both there and after other steps, but
-    another multiple: more than three times as much, or less than a third.
+    another multiple: more than three times as much, or less than a third. With `outside`, a single
+    one is enough that is also far outside of all that is seen in other steps.
     """
 
     def floats(obs):
@@ -93,7 +102,30 @@ def rescaled(before, after, next_to_last, last):
     moving &= (next_to_last != next_to_last[0]).any(axis=0)
     (usual, fits), (there, fits_there) = fitted(before, after), fitted(next_to_last, last)
     other = fits & fits_there & ((there > 3 * usual) | (there < usual / 3))
-    return bool(moving.any() and other[moving].all())
+    if not outside:
+        return bool(moving.any() and other[moving].all())
+    seen = np.concatenate([before, after, next_to_last])
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    beyond = np.maximum(low - last, last - high) > high - low
+    return bool((moving & other & beyond.all(axis=0)).any())
+
+
+def ahead(before, after, next_to_last, last, first):
+    """Whether an entry that no other step changes is the next first one in all last observations.
+
+    It has to change in several of them.
+    """
+
+    def numbers(obs):
+        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in "biuf")])
+
+    calls = (before, after, next_to_last, last, first)
+    every = [[numbers(obs) for obs in some] for some in calls]
+    if len({len(obs) for some in every for obs in some}) != 1:
+        return False
+    before, after, next_to_last, last, first = map(np.array, every)
+    taken = (before == after).all(axis=0) & (last == first).all(axis=0)
+    return bool((taken & ((last != next_to_last).sum(axis=0) >= 4)).any())
 
 
 def pushed(before, after, axis, count):

@@ -34,7 +34,9 @@ _CUTS = 8
 # So many different ones show that something varies.
 _VARIED = 3
 
-pieces, pushed, rescaled = map(PRELUDE.__getitem__, ("pieces", "pushed", "rescaled"))
+ahead, pieces, pushed, rescaled = map(
+    PRELUDE.__getitem__, ("ahead", "pieces", "pushed", "rescaled")
+)
 
 
 def last_like_steps(record: Record) -> Iterator[Demand]:
@@ -47,13 +49,15 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
         yield from _not_the_next_first(found, i)
         yield from _in_known_order(found, i)
         yield from _pushed_on(found, i)
+        moves = [pair for episode in found for pair in moves_of(episode)]
+        yield from _on_one_scale([e for e in found if e.over], moves, i, outside=True)
         cuts = [episode for episode in found if episode.cut]
         if len(cuts) < FEWEST:
             continue
         record.judged = True
-        moves = [pair for episode in found for pair in moves_of(episode)]
         yield from _no_one_place(found, cuts, moves, i)
         yield from _on_one_scale(cuts, moves, i)
+        yield from _not_of_the_next_episode(found, moves, i)
     if not record.judged:
         raise NotExercisedError("too few episodes were truncated")
 
@@ -264,17 +268,21 @@ def _stack(before: list[Any], after: list[Any]) -> tuple[int, int] | None:
 
 
 def _on_one_scale(
-    cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
+    ends: list[Episode], moves: list[tuple[Value, Value]], i: int, *, outside: bool = False
 ) -> Iterator[Demand]:
-    """Truncations do not lead to another scale, as that of an observation before processing."""
-    lasts, befores = [episode.last for episode in cuts], [episode.seen[-2] for episode in cuts]
-    if len(moves) < STEPS or len(cuts) < _CUTS:
+    """Ends do not lead to another scale, as that of an observation before processing.
+
+    A truncation is a step like others. A termination may be a jump, but not in proportion, to where
+    no other step leads.
+    """
+    lasts, befores = [episode.last for episode in ends], [episode.seen[-2] for episode in ends]
+    if len(moves) < STEPS or len(ends) < _CUTS:
         return
     before, after = ([pair[k] for pair in moves] for k in (0, 1))
-    if not rescaled(*map(values, (before, after, befores, lasts))):
+    if not rescaled(*map(values, (before, after, befores, lasts)), outside):
         return
     yield expect(
-        "not rescaled({0}, {1}, {2}, {3})",
+        f"not rescaled({{0}}, {{1}}, {{2}}, {{3}}{', True' if outside else ''})",
         Several(before),
         Several(after),
         Several(befores),
@@ -284,3 +292,21 @@ def _on_one_scale(
         should=f"on the scale of {short(befores[-1].value, 80)}, the one before it",
         row=i,
     )
+
+
+def _not_of_the_next_episode(
+    found: list[Episode], moves: list[tuple[Value, Value]], i: int
+) -> Iterator[Demand]:
+    """Truncations do not change an entry that no other step changes to that of the next episode."""
+    pairs = [(a, b) for a, b in followed(found) if a.cut]
+    if len(moves) < STEPS or len(pairs) < FEWEST:
+        return
+    before, after = ([pair[k] for pair in moves] for k in (0, 1))
+    befores, lasts = [a.seen[-2] for a, _ in pairs], [a.last for a, _ in pairs]
+    firsts = [b.first for _, b in pairs]
+    every = (before, after, befores, lasts, firsts)
+    if ahead(*map(values, every)):
+        should = "of this episode: an entry that no other step changes is that of the next episode"
+        condition = "not ahead({0}, {1}, {2}, {3}, {4})"
+        shown = lasts[-1]
+        yield expect(condition, *map(Several, every), shown, what="{5}", should=should, row=i)

@@ -182,22 +182,22 @@ def _told(info: dict[Any, Any], key: Any) -> bool:
 
 
 def infos_of_autoresets(record: Record) -> Iterator[Demand]:
-    """In SAME_STEP mode the infos of an ending step have what the reset of the row gives."""
+    """The infos of a step that resets a row have what each reset gives."""
     judged = False
     for i, found in enumerate(by_row(record)):
         resets = [info_of(record, e.start, i).value for e in found if e.by == "reset"]
         over = [episode for episode in found if episode.over]
-        if len(over) < _FEWEST or len(resets) < 2:
+        begun = [info_of(record, e.start, i) for e in found if e.by == "auto"]
+        if len(begun) < _FEWEST or len(resets) < 2:
             continue
         always = set.intersection(*map(set, resets)) - _ADDED
-        ends = [info_of(record, episode.end, i) for episode in over]
         steps = _steps_only(record, found, i)
         for key in sorted(always, key=str):
             judged = True
-            if all(key not in info.value for info in ends):
+            if all(key not in info.value for info in begun):
                 yield expect(
                     f"{key!r} in {{0}}",
-                    ends[-1],
+                    begun[-1],
                     what="{0}",
                     should=f"with {key!r}, as the reset of the row gives it",
                     row=i,

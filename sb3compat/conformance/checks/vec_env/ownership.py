@@ -96,7 +96,7 @@ def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterato
     yield from alike(record, twin, "as in an instance whose results were not written into")
 
 
-@warning(group="ownership", source=SB3_GUIDE)
+@error(group="ownership", source=SB3_GUIDE)
 def actions_unchanged(record: Record) -> Iterator[Demand]:
     """`step` does not write into the actions that it is given.
 

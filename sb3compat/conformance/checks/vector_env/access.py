@@ -36,7 +36,7 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     yield from access_or_refusal(scene.make())
 
 
-@warning(group="sub-environments", source=SYNC, needs=("sub_envs",))
+@error(group="sub-environments", source=SYNC, needs=("sub_envs",))
 def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     """`set_attr` sets a list row by row, another value in all; `get_attr`, `call` return n values.
 

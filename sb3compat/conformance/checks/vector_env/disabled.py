@@ -13,7 +13,7 @@ from sb3compat.conformance.checks.tools.comparing import (
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error
+from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error, warning
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -51,12 +51,12 @@ def no_reset_unasked(record: Record) -> Iterator[Demand]:
     yield from firsts_like_singles(record, "the first of the next episode, as the caller began it")
 
 
-@error(group=GROUP, source=SYNC, modes=MODES, after=EPISODES)
+@warning(group=GROUP, source=SYNC, modes=MODES, after=EPISODES)
 def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode `step` raises while a row that ended has not been reset.
 
     Any result would be a transition after the end of an episode, or one that mixes two episodes.
-    Note the rows that ended, and raise. `AsyncVectorEnv` does not, up to 1.4.
+    Note the rows that ended, and raise. It is a warning, as `AsyncVectorEnv` does not, up to 1.4.
     """
     env = scene.make()
     rows = env.to_an_end(scene.ending()).ended

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.leaks import (
+    infos_of_autoresets,
     infos_of_their_own_step,
     keys_of_their_own_row,
 )
@@ -17,7 +18,7 @@ from sb3compat.conformance.checks.vector_env.marks import (
     error,
     warning,
 )
-from sb3compat.conformance.contract import BASICS
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -125,6 +126,23 @@ def infos_without_old_entries(record: Record) -> Iterator[Demand]:
     filled again, and its masks stay as they were.
     """
     yield from infos_of_their_own_step(record)
+
+
+@error(
+    group="infos",
+    source=GYM_AUTORESET,
+    modes=("NextStep", "SameStep"),
+    after=(*_INFOS, "final_info_is_step_info"),
+)
+def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
+    """`infos` of a step that resets a row has what the reset of the row gives.
+
+    Masks, goals and seeds of the new episode are read from it: in NEXT_STEP mode in the step after
+    the ending one, in SAME_STEP mode in the ending step itself, whose `infos["final_info"]` has
+    none of the entries that resets alone give. Typical mistake: the infos of the reset are dropped,
+    or put into `final_info`, too.
+    """
+    yield from infos_of_autoresets(record)
 
 
 @warning(group="infos", source=VECTOR_ENV, after=_INFOS)

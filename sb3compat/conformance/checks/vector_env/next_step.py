@@ -65,7 +65,9 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
     An environment that resets and then applies the action loses the first observation and one
-    transition. Skip the sub-environment's step in the step that resets it.
+    transition. Skip the sub-environment's step in the step that resets it. The other rows do not
+    depend on that action either: where the actions of the rows that go on are packed together, each
+    must still get its own.
     """
     way = way_to_the_end(record)
     later = after_first_end(record)
@@ -77,6 +79,12 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
         got, expected = obs_of(twin, other, i), obs_of(record, step, i)
         should = f"{short(expected.value)}, as with another action"
         yield expect("equal({0}, {1})", got, expected, should=should, row=i)
+    if record.subject.missing(("separate_rows",)):
+        return
+    for i in record.running(way[-1]):
+        got, expected = obs_of(twin, other, i), obs_of(record, step, i)
+        should = f"as with another action in rows {way[-1].ended}, which are reset"
+        yield expect("equal({0}, {1})", got, expected, should=should, row=i, like=expected)
 
 
 @error(

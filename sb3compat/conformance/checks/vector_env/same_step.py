@@ -10,7 +10,6 @@ from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
-from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
     firsts_like_singles,
@@ -280,14 +279,3 @@ def final_info_is_step_info(record: Record) -> Iterator[Demand]:
             got = end.call.infos["final_info"].info(end.row)
             yield from info_carried(end, got, "the infos of the last step")
         yield from info_carried(start, end.call.infos.info(end.row), "the infos of the reset")
-
-
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "final_info_is_step_info"))
-def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
-    """In SAME_STEP mode `infos` of an ending step has what the reset of the row gives.
-
-    Masks, goals and seeds of the new episode are read from it. `infos["final_info"]` has none of
-    the entries that resets alone give. Typical mistake: the infos of the reset are dropped, or put
-    into `final_info`, too.
-    """
-    yield from infos_of_autoresets(record)
