@@ -336,7 +336,7 @@ class CoinRow(RowEnv):
     coin = 0
 
     def step(self, action: Any) -> Any:
-        _, reward, *rest = super().step(1)
+        _, _, *rest = super().step(1)
         self.x = float(self.coin * int(action))
         return self.observe(), 0.0, *rest
 
