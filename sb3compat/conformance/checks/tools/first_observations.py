@@ -8,6 +8,7 @@ from itertools import pairwise
 from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
+    Pairs,
     distinct,
     equal,
     followed,
@@ -42,7 +43,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
         judged = True
         known += starts
         yield from _begins_as_known(starts, firsts, i)
-        yield from _never_strays(starts, found, i)
+        yield from _never_strays(starts, followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
@@ -76,21 +77,6 @@ def _reset(found: list[Episode]) -> list[Episode]:
     return kept
 
 
-def _reset_after_an_end(found: list[Episode]) -> list[Episode]:
-    """The episodes after resets without a seed, where one has ended since the last seed."""
-    ended = False
-    kept = []
-    for before, after in pairwise(found):
-        if before.record is not after.record:
-            ended = False
-            continue
-        ended |= before.over
-        if after.by == "reset":
-            ended &= seed_before(after.record, after.start) is None
-            kept += [after] if ended else []
-    return kept
-
-
 def starts_drawn_anew(record: Record) -> Iterator[Demand]:
     """First observations after ends are drawn, where those after resets are vectors of floats.
 
@@ -114,22 +100,19 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
     yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
 
 
-def _never_strays(starts: list[Value], found: list[Episode], i: int) -> Iterator[Demand]:
+def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]:
     """No part of the first observations after ends leaves what all resets share."""
-    pairs = followed(found)
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
-    later = [episode.first for episode in _reset_after_an_end(found)]
-    if not pairs or not strays(*map(values, (starts, firsts, lasts, later))):
+    if not pairs or not strays(*map(values, (starts, firsts, lasts))):
         return
     away = [first for first in firsts if not kept(values(starts), [first.value])]
     yield expect(
-        "not strays({0}, {1}, {2}, {3})",
+        "not strays({0}, {1}, {2})",
         Several(starts),
         Several(firsts),
         Several(lasts),
-        Several(later),
         away[-1],
-        what="{4}",
+        what="{3}",
         should=f"as after each of {len(starts)} resets; it differs at {len(away)} ends",
         row=i,
         like=starts[0],
