@@ -357,6 +357,30 @@ class TossesBeforeItRaises(RowsEnv):
         super().check_actions(actions)
 
 
+class SlipperyRow(RowEnv):
+    slip = 0.0
+
+    def step(self, action: Any) -> Any:
+        self.x -= self.slip
+        return super().step(action)
+
+
+@accused("vector_env", "reset_step_ignores_action", mode="NextStep")
+class DrawsSlipsOfAllWhoRun(RowsEnv):
+    """Also of those that it then resets; one generator for all rows."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(one_generator=True, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return SlipperyRow(self.form, i)
+
+    def advance(self, actions: list[Any]) -> None:
+        for row, action in zip(self.rows, actions, strict=True):
+            row.slip = float(row.np_random.uniform(0, 0.3)) if action else 0.0  # type: ignore[attr-defined]
+        super().advance(actions)
+
+
 class CountedRow(RowEnv):
     count = 0
 

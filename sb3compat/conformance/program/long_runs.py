@@ -104,21 +104,23 @@ def rescaled(before, after, next_to_last, last, outside=False):
     return bool(moving.sum() > 1 and other[moving].all() and (beyond & moving).any())
 
 
-def ahead(before, after, next_to_last, last, first):
+def ahead(before, after, next_to_last, last, first, left, begun):
     """Whether an entry that no other step changes is the next first one in all last observations.
 
-    It has to change up and down, and by different amounts: a count of episodes does not.
+    It has to change up and down, and by different amounts: a count of episodes does not. Resets in
+    the middle of episodes, from `left` to `begun`, have to change it, too.
     """
 
     def numbers(obs):
         return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in "biuf")])
 
-    calls = (before, after, next_to_last, last, first)
+    calls = (before, after, next_to_last, last, first, left, begun)
     every = [[numbers(obs) for obs in some] for some in calls]
     if len({len(obs) for some in every for obs in some}) != 1:
         return False
-    before, after, next_to_last, last, first = map(np.array, every)
+    before, after, next_to_last, last, first, left, begun = map(np.array, every)
     taken = (before == after).all(axis=0) & (last == first).all(axis=0)
+    taken &= (left != begun).sum(axis=0) > 3
     changes = [set(np.unique(column[column != 0])) for column in (last - next_to_last).T[taken]]
     return any(min(c) < 0 < max(c) and len({abs(x) for x in c}) > 2 for c in changes if c)
 

@@ -19,6 +19,7 @@ from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.replays import beside
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
@@ -42,16 +43,23 @@ def like_reset(record: Record) -> Iterator[Demand]:
             continue
         judged = True
         known += starts
-        yield from _begins_as_known(starts, firsts, i)
-        yield from _never_strays(starts, followed(found), i)
+        if not _begins_as_its_single(record, i):
+            yield from _begins_as_known(starts, firsts, i)
+            yield from _never_strays(starts, followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
         raise NotExercisedError("too few episodes ended")
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
     second = _after_others(record)
-    if len(second) >= FEWEST:
+    if len(second) >= FEWEST and not any(_begins_as_its_single(record, i) for i in record.rows):
         yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
+
+
+def _begins_as_its_single(record: Record, i: int) -> bool:
+    """Whether the row does all that its single environment does, which may keep what it will."""
+    known = [each for each in beside(record) if each.row == i]
+    return bool(known) and all(each.agrees for each in known)
 
 
 def _after_others(record: Record) -> list[Episode]:

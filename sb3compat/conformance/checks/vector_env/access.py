@@ -49,7 +49,7 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     env.set_attr("kit_mark", marks)
     yield returns(env.get_attr("kit_mark"), marks, "list({0})", ": one value for each row")
     called = scene.caught(env.call, "kit_mark")
-    if not isinstance(called.failure, AttributeError | NotImplementedError):
+    if called.failure is None:  # `call` may be for methods only
         yield returns(called, marks, "list({0})", ": one value for each row")
     env.set_attr("kit_mark", 7)
     yield returns(env.get_attr("kit_mark"), [7] * scene.n, "list({0})", ": the same in each row")
