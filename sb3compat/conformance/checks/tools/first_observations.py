@@ -43,7 +43,9 @@ def like_reset(record: Record) -> Iterator[Demand]:
             continue
         judged = True
         known += starts
-        if not _begins_as_its_single(record, i):
+        if _begins_as_its_single(record, i):
+            record.judged = True
+        else:
             yield from _begins_as_known(starts, firsts, i)
             yield from _never_strays(starts, followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
