@@ -357,6 +357,100 @@ class TossesBeforeItRaises(RowsEnv):
         super().check_actions(actions)
 
 
+class SlipperyRow(RowEnv):
+    slip = 0.0
+
+    def step(self, action: Any) -> Any:
+        self.x -= self.slip
+        return super().step(action)
+
+
+@accused("vector_env", "reset_step_ignores_action", mode="NextStep")
+class DrawsSlipsOfAllWhoRun(RowsEnv):
+    """Also of those that it then resets; one generator for all rows."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(one_generator=True, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return SlipperyRow(self.form, i)
+
+    def advance(self, actions: list[Any]) -> None:
+        for row, action in zip(self.rows, actions, strict=True):
+            row.slip = float(row.np_random.uniform(0, 0.3)) if action else 0.0  # type: ignore[attr-defined]
+        super().advance(actions)
+
+
+class CountedRow(RowEnv):
+    count = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.count *= seed is None
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> Any:
+        _, reward, *flags, info = super().step(action)
+        self.count += any(flags)
+        return self.observe(), reward, *flags, info
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.count], np.float32)
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class CountsItsEpisodes(RowsEnv):
+    """The last observation has the new number, and so has the next first one."""
+
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (6,), ("truncated",), sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return CountedRow(self.form, i)
+
+
+class FallingRow(RowEnv):
+    def step(self, action: Any) -> Any:
+        _, reward, *flags, info = super().step(action)
+        self.x *= 50 if any(flags) else 1
+        return self.observe(), reward, *flags, info
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.done], np.float32)
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class FallsFarDownAtTheEnd(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (6,), ("terminated",), infos=False, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return FallingRow(self.form, i)
+
+
+@accused("vector_env", "infos_of_the_autoreset", mode="NextStep")
+class TellsTheSeedAndTheDevice(RowsEnv):
+    """Where there is a seed; and the device in each reset of all rows."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(infos=False, sub_envs=False))
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        super().begin(i, seed, options)
+        return {"device": "cpu"} | ({} if seed is None else {"seed": seed})
+
+
+@accused("vector_env", "call_get_set_attr", mode="NextStep")
+class HasAttributesButNoMethods(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form())
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        return tuple(getattr(row, name) for row in self.rows)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        raise NotImplementedError(name)
+
+
 @accused("vector_env", "metadata_not_shared", mode="NextStep")
 class MetadataThatNobodyCanWrite(RowsEnv):
     def __init__(self) -> None:

@@ -200,6 +200,14 @@ def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]
     yield Op("step", (actions,))
 
 
+def other_action_beside_the_reset(record: Record, twin: Record) -> Iterator[Op]:
+    """The same, but with another action in the first row that goes on."""
+    way = first_end(record)
+    yield from _from_the_seed(record, way)
+    actions = after_first_end(record)[0].copies["actions"]
+    yield Op("step", (with_another_action(record, record.running(way[-1])[0], actions),))
+
+
 def other_actions_in_a_row(record: Record, twin: Record) -> Iterator[Op]:
     """Other actions in one row."""
     i = changed_row(record)

@@ -186,19 +186,6 @@ class StepsOnAfterSomeEnds(Speeds):
         return np.append(obs, self.speed / 2)
 
 
-@vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(continuous=True))
-class GoesOnAfterSomeEnds(Speeds):
-    """Always with the same speed."""
-
-    ends = 0
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        self.ends += 1
-        first[3] = 1.5 * (self.ends % 3 > 0)
-        return first
-
-
 @vec_env_mutant(
     "terminal_observation_like_others",
     referenced=False,

@@ -84,15 +84,6 @@ class ActsAfterReset(RowsEnv):
         self.obs[i] = self.rows[i].step(action)[0]
 
 
-@mutant("reset_step_ignores_action", "rows_independent", modes=("NextStep",))
-class PacksActionsInResetSteps(RowsEnv):
-    """The rows that go on get the first actions of the batch, instead of their own."""
-
-    def advance(self, actions: list[Any]) -> None:
-        packed = iter(actions)
-        super().advance([None if wait else next(packed) for wait in self.pending])
-
-
 @mutant("reset_step_reward_zero", modes=("NextStep",))
 class RewardInResetStep(RowsEnv):
     def reset_step(self, i: int, action: Any) -> None:

@@ -41,35 +41,27 @@ def kept(starts, firsts):
     return True
 
 
-def strays(starts, firsts, lasts, later):
+def strays(starts, firsts, lasts):
     """Whether these first observations leave what all starts share, too often to be chance.
 
     They do so in ever new ways: counts of lives may differ by design. So may what goes on from the
-    last observations. One way is enough where resets without a seed, later than such an end, never
-    leave it.
+    last observations.
     """
     from math import comb
 
     def floats(obs):
         return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
 
-    every = [[floats(obs) for obs in some] for some in (starts, firsts, lasts, later)]
-    if len({len(obs) for some in every for obs in some}) > 1:  # as those of sequences
+    starts, firsts, lasts = ([floats(obs) for obs in some] for some in (starts, firsts, lasts))
+    if len({len(obs) for obs in starts + firsts + lasts}) > 1:  # as those of sequences
         return False
-    starts, firsts, lasts, later = map(np.array, every)
+    starts, firsts, lasts = map(np.array, (starts, firsts, lasts))
     away = (starts == starts[0]).all(axis=0) & (firsts != starts[0])
     away &= (firsts != lasts) & (firsts % 1 != 0)
-
-    def chance(count):
-        return comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
-
-    if len(later) >= 4:
-        count = int((away & (later == starts[0]).all(axis=0)).any(axis=1).sum())
-        if chance(count) < 1e-4:
-            return True
     for column, count in enumerate(away.sum(axis=0).tolist()):
+        chance = comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
         different = len(set(firsts[away[:, column], column].tolist()))
-        if different > count / 2 and chance(count) * len(starts[0]) < 1e-6:
+        if different > count / 2 and chance * len(starts[0]) < 1e-6:
             return True
     return False
 
@@ -78,8 +70,9 @@ def rescaled(before, after, next_to_last, last, outside=False):
     """Whether all floats that steps move are on another scale after these last steps.
 
     Each is a multiple of the one before, plus something, both there and after other steps, but
-    another multiple: more than three times as much, or less than a third. With `outside`, a single
-    one is enough that is also far outside of all that is seen in other steps.
+    another multiple: more than three times as much, or less than a third. With `outside`, there are
+    at least two such floats, they are multiplied, more or less, and one is far outside of all that
+    is seen otherwise.
     """
 
     def floats(obs):
@@ -89,7 +82,7 @@ def rescaled(before, after, next_to_last, last, outside=False):
         with np.errstate(all="ignore"):  # what does not vary, or is infinite, has no fit
             x, y = x - x.mean(axis=0), y - y.mean(axis=0)
             slope = (x * y).sum(axis=0) / (x * x).sum(axis=0)
-            return slope, slope * np.sqrt((x * x).sum(axis=0) / (y * y).sum(axis=0)) > 0.9
+            return slope, slope * np.sqrt((x * x).sum(axis=0) / (y * y).sum(axis=0))
 
     before, after, next_to_last, last = (
         [floats(obs) for obs in some] for some in (before, after, next_to_last, last)
@@ -100,32 +93,36 @@ def rescaled(before, after, next_to_last, last, outside=False):
     # What often stays as it is may be a flag.
     moving = np.mean(before != after, axis=0) > 0.9
     moving &= (next_to_last != next_to_last[0]).any(axis=0)
-    (usual, fits), (there, fits_there) = fitted(before, after), fitted(next_to_last, last)
-    other = fits & fits_there & ((there > 3 * usual) | (there < usual / 3))
+    (usual, fit), (there, fit_there) = fitted(before, after), fitted(next_to_last, last)
     if not outside:
+        other = (fit > 0.9) & (fit_there > 0.9) & ((there > 3 * usual) | (there < usual / 3))
         return bool(moving.any() and other[moving].all())
     seen = np.concatenate([before, after, next_to_last])
     low, high = seen.min(axis=0), seen.max(axis=0)
-    beyond = np.maximum(low - last, last - high) > high - low
-    return bool((moving & other & beyond.all(axis=0)).any())
+    beyond = (np.maximum(low - last, last - high) > high - low).all(axis=0)
+    other = (fit > 0.6) & (fit_there > 0.6) & (there > 3 * usual)
+    return bool(moving.sum() > 1 and other[moving].all() and (beyond & moving).any())
 
 
-def ahead(before, after, next_to_last, last, first):
+def ahead(before, after, next_to_last, last, first, left, begun):
     """Whether an entry that no other step changes is the next first one in all last observations.
 
-    It has to change in several of them.
+    It has to change up and down, and by different amounts: a count of episodes does not. Resets in
+    the middle of episodes, from `left` to `begun`, have to change it, too.
     """
 
     def numbers(obs):
         return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in "biuf")])
 
-    calls = (before, after, next_to_last, last, first)
+    calls = (before, after, next_to_last, last, first, left, begun)
     every = [[numbers(obs) for obs in some] for some in calls]
     if len({len(obs) for some in every for obs in some}) != 1:
         return False
-    before, after, next_to_last, last, first = map(np.array, every)
+    before, after, next_to_last, last, first, left, begun = map(np.array, every)
     taken = (before == after).all(axis=0) & (last == first).all(axis=0)
-    return bool((taken & ((last != next_to_last).sum(axis=0) >= 4)).any())
+    taken &= (left != begun).sum(axis=0) > 3
+    changes = [set(np.unique(column[column != 0])) for column in (last - next_to_last).T[taken]]
+    return any(min(c) < 0 < max(c) and len({abs(x) for x in c}) > 2 for c in changes if c)
 
 
 def pushed(before, after, axis, count):

@@ -239,6 +239,32 @@ def test_a_row_that_one_action_does_not_move_is_not_still() -> None:
     assert not bad(judge(subject, seconds=0.3, only=["rows_are_alike"]))
 
 
+class CountsItsArrivals(Aims):
+    """In a row: who gives up begins from 0. That is observed."""
+
+    arrivals, over = 0, False
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.arrivals, self.over = self.arrivals * (self.over and seed is None), False
+        super().reset(seed=seed)
+        self.seen[1] = self.arrivals / 10
+        return self.seen.copy(), {}
+
+    def step(self, action: Any) -> Any:
+        self.waits += 1
+        self.over = self.waits == 5
+        self.arrivals += self.over
+        self.seen[0] += int(action) - 1
+        self.seen[1] = self.arrivals / 10
+        return self.seen.copy(), 0.0, self.over, False, {}
+
+
+def test_what_a_single_environment_keeps_its_row_may_keep() -> None:
+    subject = examine(lambda: SyncVectorEnv([partial(CountsItsArrivals, 0.0)] * 3), seconds=1)
+    results = judge(subject, seconds=0.3, only=["autoreset_like_reset"])
+    assert results["autoreset_like_reset"].status == "passed", results
+
+
 class SeedsFromTheGlobalState(Points):
     """Seeds NumPy's global generator, and draws nothing from it later than in that reset."""
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
+    Pairs,
     distinct,
     equal,
     followed,
@@ -18,6 +19,7 @@ from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.replays import beside
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
@@ -41,16 +43,25 @@ def like_reset(record: Record) -> Iterator[Demand]:
             continue
         judged = True
         known += starts
-        yield from _begins_as_known(starts, firsts, i)
-        yield from _never_strays(starts, found, i)
+        if _begins_as_its_single(record, i):
+            record.judged = True
+        else:
+            yield from _begins_as_known(starts, firsts, i)
+            yield from _never_strays(starts, followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
         raise NotExercisedError("too few episodes ended")
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
     second = _after_others(record)
-    if len(second) >= FEWEST:
+    if len(second) >= FEWEST and not any(_begins_as_its_single(record, i) for i in record.rows):
         yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
+
+
+def _begins_as_its_single(record: Record, i: int) -> bool:
+    """Whether the row does all that its single environment does, which may keep what it will."""
+    known = [each for each in beside(record) if each.row == i]
+    return bool(known) and all(each.agrees for each in known)
 
 
 def _after_others(record: Record) -> list[Episode]:
@@ -73,21 +84,6 @@ def _reset(found: list[Episode]) -> list[Episode]:
         if seed is None or seed not in seeds:
             kept.append(episode)
         seeds.add(seed)
-    return kept
-
-
-def _reset_after_an_end(found: list[Episode]) -> list[Episode]:
-    """The episodes after resets without a seed, where one has ended since the last seed."""
-    ended = False
-    kept = []
-    for before, after in pairwise(found):
-        if before.record is not after.record:
-            ended = False
-            continue
-        ended |= before.over
-        if after.by == "reset":
-            ended &= seed_before(after.record, after.start) is None
-            kept += [after] if ended else []
     return kept
 
 
@@ -114,22 +110,19 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
     yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
 
 
-def _never_strays(starts: list[Value], found: list[Episode], i: int) -> Iterator[Demand]:
+def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]:
     """No part of the first observations after ends leaves what all resets share."""
-    pairs = followed(found)
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
-    later = [episode.first for episode in _reset_after_an_end(found)]
-    if not pairs or not strays(*map(values, (starts, firsts, lasts, later))):
+    if not pairs or not strays(*map(values, (starts, firsts, lasts))):
         return
     away = [first for first in firsts if not kept(values(starts), [first.value])]
     yield expect(
-        "not strays({0}, {1}, {2}, {3})",
+        "not strays({0}, {1}, {2})",
         Several(starts),
         Several(firsts),
         Several(lasts),
-        Several(later),
         away[-1],
-        what="{4}",
+        what="{3}",
         should=f"as after each of {len(starts)} resets; it differs at {len(away)} ends",
         row=i,
         like=starts[0],

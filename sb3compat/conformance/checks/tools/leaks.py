@@ -12,6 +12,7 @@ from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes, info_of
 from sb3compat.conformance.values import Several, Value
+from sb3compat.conformance.variants import seed_before
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
@@ -185,14 +186,21 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
     """The infos of a step that resets a row have what each reset gives."""
     judged = False
     for i, found in enumerate(by_row(record)):
-        resets = [info_of(record, e.start, i).value for e in found if e.by == "reset"]
+        resets = [
+            info_of(record, episode.start, i).value
+            for episode in found
+            if episode.by == "reset" and seed_before(episode.record, episode.start) is None
+        ]
         over = [episode for episode in found if episode.over]
         begun = [info_of(record, e.start, i) for e in found if e.by == "auto"]
-        if len(begun) < _FEWEST or len(resets) < 2:
+        if len(begun) < _FEWEST or len(resets) < _FEWEST:
             continue
         always = set.intersection(*map(set, resets)) - _ADDED
         steps = _steps_only(record, found, i)
         for key in sorted(always, key=str):
+            # What is the same for ever may be told once.
+            if PRELUDE["distinct"]([info[key] for info in resets]) < _FEWEST:
+                continue
             judged = True
             if all(key not in info.value for info in begun):
                 yield expect(
@@ -215,12 +223,14 @@ def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
 def _no_reset_info_in_final(
     over: Sequence[Episode], of_resets: set[Any], i: int
 ) -> Iterator[Demand]:
-    """The infos of the last step have no key that resets alone have."""
-    finals = [e.end.infos["final_info"].info(i) for e in over if "final_info" in e.end.infos.value]
+    """The infos of the last step do not have what resets alone have, as the next reset has it."""
+    ends = [e.end.infos for e in over if "final_info" in e.end.infos.value]
+    finals, begun = [infos["final_info"].info(i) for infos in ends], [e.info(i) for e in ends]
     if len(finals) < _FEWEST:
         return
+    pairs = [(final.value, first.value) for final, first in zip(finals, begun, strict=True)]
     for key in sorted(of_resets, key=str):
-        if all(key in info.value for info in finals):
+        if all(key in a and key in b and PRELUDE["equal"](a[key], b[key]) for a, b in pairs):
             yield expect(
                 f"{key!r} not in {{0}}",
                 finals[-1],

@@ -47,8 +47,10 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     env, _ = scene.start()
     marks = scene.shuffled()
     env.set_attr("kit_mark", marks)
-    for method, args in ((env.get_attr, ("kit_mark",)), (env.call, ("kit_mark",))):
-        yield returns(method(*args), marks, "list({0})", ": one value for each row")
+    yield returns(env.get_attr("kit_mark"), marks, "list({0})", ": one value for each row")
+    called = scene.caught(env.call, "kit_mark")
+    if called.failure is None:  # `call` may be for methods only
+        yield returns(called, marks, "list({0})", ": one value for each row")
     env.set_attr("kit_mark", 7)
     yield returns(env.get_attr("kit_mark"), [7] * scene.n, "list({0})", ": the same in each row")
     error = scene.caught(env.set_attr, "kit_mark", [0] * (scene.n + 1)).error
