@@ -32,6 +32,7 @@ LIBRARIES = (
     _library(
         "rl_zoo3",
         "rl_zoo3==2.9.2",
+        "requests",  # which rl_zoo3.enjoy imports, and rl_zoo3 does not require
         others=("decorator==5.3", "moviepy==2.2", "pillow==11.3", "python-dateutil==2.9"),
     ),
     _library(

@@ -1,8 +1,11 @@
-"""The RL Zoo's `ExperimentManager` on Gymnasium's environments: the same weights and statistics."""
+"""The RL Zoo on our environments: the same weights and statistics, and the page's own commands."""
 
 from __future__ import annotations
 
 import argparse
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -80,6 +83,23 @@ def test_experiment_is_the_same(
     result = same_results(makes, train)
     assert len(result["episodes"]) > 5
     assert made.keys() == {"DummyVecEnv", "VecEnvAdapter", "ParallelVecEnv"}
+
+
+def test_the_commands_of_the_page_train_an_agent_and_run_it(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/use-the-rl-zoo.md").read_text("utf-8")
+    [script] = re.findall(r"Save this as `zoo.py`:\n\n```text\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "zoo.py").write_text(script)
+    train, enjoy = re.findall(r"^\$ python (zoo\.py .*|-m rl_zoo3\.enjoy .*)$", page, re.MULTILINE)
+    run(train, tmp_path)
+    assert re.search(r"Episode Reward: \d", run(f"{enjoy} --no-render -n 300", tmp_path))
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints, if it works."""
+    words = [sys.executable, *command.split()]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def write_config(folder: Path) -> str:
