@@ -59,7 +59,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
 
 
 def _begins_as_its_single(record: Record, i: int) -> bool:
-    """Whether the row does all that its single environment does, which may keep what it will."""
+    """Whether the row agrees with its single environment: what this keeps over an end is right."""
     known = [each for each in beside(record) if each.row == i]
     return bool(known) and all(each.agrees for each in known)
 

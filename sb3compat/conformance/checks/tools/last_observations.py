@@ -274,8 +274,8 @@ def _on_one_scale(
 ) -> Iterator[Demand]:
     """Ends do not lead to another scale, as that of an observation before processing.
 
-    A truncation is a step like others. A termination may be a jump, but not in proportion, to where
-    no other step leads.
+    A truncation is a step like others. A termination may lead to a place far away; but it does not
+    multiply all entries.
     """
     lasts, befores = [episode.last for episode in ends], [episode.seen[-2] for episode in ends]
     if len(moves) < STEPS or len(ends) < _CUTS:
@@ -299,7 +299,7 @@ def _on_one_scale(
 def _not_of_the_next_episode(
     found: list[Episode], moves: list[tuple[Value, Value]], i: int
 ) -> Iterator[Demand]:
-    """Truncations do not change an entry that no other step changes to that of the next episode."""
+    """A truncation does not set an entry that no other step changes to its next value."""
     pairs = [(a, b) for a, b in followed(found) if a.cut]
     if len(moves) < STEPS or len(pairs) < FEWEST:
         return

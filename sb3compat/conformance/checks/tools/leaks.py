@@ -198,7 +198,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
         always = set.intersection(*map(set, resets)) - _ADDED
         steps = _steps_only(record, found, i)
         for key in sorted(always, key=str):
-            # What is the same for ever may be told once.
+            # An environment may give constants in its first reset only.
             if PRELUDE["distinct"]([info[key] for info in resets]) < _FEWEST:
                 continue
             judged = True
@@ -223,7 +223,7 @@ def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
 def _no_reset_info_in_final(
     over: Sequence[Episode], of_resets: set[Any], i: int
 ) -> Iterator[Demand]:
-    """The infos of the last step do not have what resets alone have, as the next reset has it."""
+    """`final_info` has no entry of the reset that follows."""
     ends = [e.end.infos for e in over if "final_info" in e.end.infos.value]
     finals, begun = [infos["final_info"].info(i) for infos in ends], [e.info(i) for e in ends]
     if len(finals) < _FEWEST:
