@@ -381,17 +381,29 @@ class DrawsSlipsOfAllWhoRun(RowsEnv):
         super().advance(actions)
 
 
-class CountedRow(RowEnv):
+class EndsElsewhereRow(RowEnv):
+    """Something changes in the last step."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *flags, info = super().step(action)
+        if any(flags):
+            self.end()
+            obs = self.observe()
+        return obs, reward, *flags, info
+
+    def end(self) -> None:
+        """Change it."""
+
+
+class CountedRow(EndsElsewhereRow):
     count = 0
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         self.count *= seed is None
         return super().reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> Any:
-        _, reward, *flags, info = super().step(action)
-        self.count += any(flags)
-        return self.observe(), reward, *flags, info
+    def end(self) -> None:
+        self.count += 1
 
     def observe(self) -> Any:
         return np.array([self.x, self.count], np.float32)
@@ -408,11 +420,9 @@ class CountsItsEpisodes(RowsEnv):
         return CountedRow(self.form, i)
 
 
-class FallingRow(RowEnv):
-    def step(self, action: Any) -> Any:
-        _, reward, *flags, info = super().step(action)
-        self.x *= 50 if any(flags) else 1
-        return self.observe(), reward, *flags, info
+class FallingRow(EndsElsewhereRow):
+    def end(self) -> None:
+        self.x *= 50
 
     def observe(self) -> Any:
         return np.array([self.x, self.done], np.float32)

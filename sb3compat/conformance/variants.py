@@ -8,7 +8,7 @@ two records together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -192,20 +192,20 @@ def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
 
 def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, and the next step with other actions in the rows that ended."""
-    way = first_end(record)
-    yield from _from_the_seed(record, way)
-    actions = after_first_end(record)[0].copies["actions"]
-    for i in way[-1].ended:
-        actions = with_another_action(record, i, actions)
-    yield Op("step", (actions,))
+    yield from _with_other_actions_after_the_end(record, first_end(record)[-1].ended)
 
 
 def other_action_beside_the_reset(record: Record, twin: Record) -> Iterator[Op]:
     """The same, but with another action in the first row that goes on."""
-    way = first_end(record)
-    yield from _from_the_seed(record, way)
+    yield from _with_other_actions_after_the_end(record, record.running(first_end(record)[-1])[:1])
+
+
+def _with_other_actions_after_the_end(record: Record, rows: Sequence[int]) -> Iterator[Op]:
+    yield from _from_the_seed(record, first_end(record))
     actions = after_first_end(record)[0].copies["actions"]
-    yield Op("step", (with_another_action(record, record.running(way[-1])[0], actions),))
+    for i in rows:
+        actions = with_another_action(record, i, actions)
+    yield Op("step", (actions,))
 
 
 def other_actions_in_a_row(record: Record, twin: Record) -> Iterator[Op]:

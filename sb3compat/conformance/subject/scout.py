@@ -179,7 +179,8 @@ class _Scouting:
             most = min(_MOST_STEPS, 4 * self._usual()) if again else _MOST_STEPS
             self._try(kind, *ways[kind], seed, most, share)
             if number == len(ways) - 1 and not self.found:
-                # Without any end, what a run is for is not exercised: wait longer for a single one.
+                # Without an end, the most important checks are not exercised: wait longer for one.
+                left = begin + self.seconds - time.perf_counter()
                 self._try(kind, *ways[kind], seed, _MOST_STEPS, left, patient=True)
                 return
 

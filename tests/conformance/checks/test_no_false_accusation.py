@@ -11,11 +11,12 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens import accused
+from conformance.specimens import accused, rows_env
 from conformance.specimens.broken.vec_env_long import Pictures, Speeds
+from conformance.specimens.broken.vector_env_alike import AutoresetLeavesTheCounter
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import specimens
-from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.subject.examine import examine
@@ -263,6 +264,25 @@ def test_what_a_single_environment_keeps_its_row_may_keep() -> None:
     subject = examine(lambda: SyncVectorEnv([partial(CountsItsArrivals, 0.0)] * 3), seconds=1)
     results = judge(subject, seconds=0.3, only=["autoreset_like_reset"])
     assert results["autoreset_like_reset"].status == "passed", results
+
+
+class StartsElsewhere(RowEnv):
+    def observe(self) -> Any:
+        return super().observe() + 1
+
+
+class FirstRowLeavesTheCounter(AutoresetLeavesTheCounter):
+    def make_row(self, i: int) -> RowEnv:
+        return RowEnv(self.form, i) if i else super().make_row(i)
+
+
+def test_a_row_that_was_not_followed_over_ends_is_compared_with_its_resets() -> None:
+    """Where one row is another one from its start on, the others are not followed either."""
+    form = Form(kind="counted", lengths=(5,))
+    reference = [*rows_env.reference(form)[:-1], lambda: StartsElsewhere(form, 2)]
+    subject = examine(partial(FirstRowLeavesTheCounter, form), reference=reference)
+    results = judge(subject, seconds=0.3, only=["autoreset_like_reset"])
+    assert results["autoreset_like_reset"].status == "failed", results
 
 
 class SeedsFromTheGlobalState(Points):

@@ -36,6 +36,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
     """
     known: list[Value] = []
     judged = False
+    agreed = [i for i in record.rows if _begins_as_its_single(record, i)]
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
@@ -43,7 +44,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
             continue
         judged = True
         known += starts
-        if _begins_as_its_single(record, i):
+        if i in agreed:
             record.judged = True
         else:
             yield from _begins_as_known(starts, firsts, i)
@@ -53,15 +54,16 @@ def like_reset(record: Record) -> Iterator[Demand]:
     if not judged:
         raise NotExercisedError("too few episodes ended")
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
-    second = _after_others(record)
-    if len(second) >= FEWEST and not any(_begins_as_its_single(record, i) for i in record.rows):
+    second = [episode for episode in _after_others(record) if episode.row not in agreed]
+    if len(second) >= FEWEST:
         yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
 
 
 def _begins_as_its_single(record: Record, i: int) -> bool:
     """Whether the row agrees with its single environment: what this keeps over an end is right."""
     known = [each for each in beside(record) if each.row == i]
-    return bool(known) and all(each.agrees for each in known)
+    begun = [each for each in known if each.kind == "start" and each.episode.by != "reset"]
+    return bool(begun) and all(each.agrees for each in known)
 
 
 def _after_others(record: Record) -> list[Episode]:
