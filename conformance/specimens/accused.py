@@ -420,6 +420,31 @@ class CountsItsEpisodes(RowsEnv):
         return CountedRow(self.form, i)
 
 
+class SeasonRow(CountedRow):
+    def end(self) -> None:
+        self.count = int(self.np_random.integers(9))
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class KnowsTheNextSeasonAtTheEnd(CountsItsEpisodes):
+    """Giving up changes nothing."""
+
+    def make_row(self, i: int) -> RowEnv:
+        return SeasonRow(self.form, i)
+
+
+class AttemptedRow(CountedRow):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.count += 0 < self.done < self.length
+        return super().reset(seed=seed, options=options)
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class CountsWhoGivesUpToo(CountsItsEpisodes):
+    def make_row(self, i: int) -> RowEnv:
+        return AttemptedRow(self.form, i)
+
+
 class FallingRow(EndsElsewhereRow):
     def end(self) -> None:
         self.x *= 50
