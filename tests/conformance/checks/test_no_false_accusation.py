@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens import accused, rows_env
+from conformance.specimens import accused, accused_in_rows, rows_env
 from conformance.specimens.broken.vec_env_long import Pictures, Speeds
 from conformance.specimens.broken.vector_env_alike import AutoresetLeavesTheCounter
 from conformance.specimens.points import Config, Points
@@ -271,10 +271,10 @@ def test_what_a_single_environment_keeps_its_row_may_keep() -> None:
 
 
 def test_an_info_of_seeded_resets_alone_is_not_missed_after_an_end() -> None:
-    subject = examine(accused.TellsTheSeedAndTheDevice, seconds=1)
+    subject = examine(accused_in_rows.TellsTheSeedAndTheDevice, seconds=1)
     steps = [Op("step", (np.zeros(3, np.int64),))] * 8
     ops = [op for seed in range(3) for op in (Op("reset", kwargs={"seed": seed}), *steps)]
-    record = recorded(Record(subject), accused.TellsTheSeedAndTheDevice(), ops)
+    record = recorded(Record(subject), accused_in_rows.TellsTheSeedAndTheDevice(), ops)
     assert sum(each.by == "auto" for each in by_row(record)[0]) == 6
     assert all(demand.holds() for demand in infos_of_autoresets(record))
 
