@@ -14,7 +14,7 @@ from tests.profiles import some
 assert every.MODULES
 assert worlds_in_rows.MODES
 assert accused.ROWS
-assert accused_in_rows.CoinRow
+assert accused_in_rows.CoinRow.coin == 0
 try:
     from conformance.specimens import unseen
 
