@@ -2,7 +2,7 @@
 
 - `points`, `rows_env`: correct ones in small methods, so that each can be broken; `forms` of them;
 - `broken/`: the mutants, each one of these with one small change;
-- `accused`: correct ones that a check took for broken once;
+- `accused`, `accused_in_rows`: correct ones that a check took for broken once;
 - `worlds`: single environments that a check might take for broken: walls, pits, clocks that stop,
   actions that show a step later, resets that change nothing, objects that answer to any name;
 - `unseen/`: by an author who had read neither the checks nor the mutants;

@@ -1,7 +1,8 @@
 """The registry of all environments that the kit is tried on: `SPECIMENS`.
 
-Importing a module with specimens fills it: `every` those of the matrix, `worlds_in_rows`, `accused`
-and `unseen` the others. The ports of published adapters are targets: `conformance/targets/`.
+Importing a module with specimens fills it: `every` those of the matrix, `worlds_in_rows`,
+`accused`, `accused_in_rows` and `unseen` the others. The ports of published adapters are targets:
+`conformance/targets/`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.specimens import accused, every, worlds_in_rows
+from conformance.specimens import accused, accused_in_rows, every, worlds_in_rows
 from conformance.specimens.registry import Kind, specimens
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_mutants import CLOSES
@@ -14,6 +14,7 @@ from tests.profiles import some
 assert every.MODULES
 assert worlds_in_rows.MODES
 assert accused.ROWS
+assert accused_in_rows.CoinRow.coin == 0
 try:
     from conformance.specimens import unseen
 

@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens import accused, rows_env
+from conformance.specimens import accused, accused_in_rows, rows_env
 from conformance.specimens.broken.vec_env_long import Pictures, Speeds
 from conformance.specimens.broken.vector_env_alike import AutoresetLeavesTheCounter
 from conformance.specimens.points import Config, Points
@@ -19,6 +19,10 @@ from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
+from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
+from sb3compat.conformance.record import Op, Record
+from sb3compat.conformance.recording import recorded
+from sb3compat.conformance.rows import by_row
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, bad, judge
 from tests.conformance.tiny import TinyVecEnv
@@ -264,6 +268,15 @@ def test_what_a_single_environment_keeps_its_row_may_keep() -> None:
     subject = examine(lambda: SyncVectorEnv([partial(CountsItsArrivals, 0.0)] * 3), seconds=1)
     results = judge(subject, seconds=0.3, only=["autoreset_like_reset"])
     assert results["autoreset_like_reset"].status == "passed", results
+
+
+def test_an_info_of_seeded_resets_alone_is_not_missed_after_an_end() -> None:
+    subject = examine(accused_in_rows.TellsTheSeedAndTheDevice, seconds=1)
+    steps = [Op("step", (np.zeros(3, np.int64),))] * 8
+    ops = [op for seed in range(3) for op in (Op("reset", kwargs={"seed": seed}), *steps)]
+    record = recorded(Record(subject), accused_in_rows.TellsTheSeedAndTheDevice(), ops)
+    assert sum(each.by == "auto" for each in by_row(record)[0]) == 6
+    assert all(demand.holds() for demand in infos_of_autoresets(record))
 
 
 class StartsElsewhere(RowEnv):

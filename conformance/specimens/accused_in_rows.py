@@ -1,0 +1,223 @@
+"""Correct VectorEnvs that a check took for broken once, each with that check.
+
+Those of `accused.py` are VecEnvs. Someone who had read the checks wrote them, to be accused by
+them.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from conformance.specimens.registry import accused
+from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
+
+
+class IceRow(RowEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.x = self.start = 0.0
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        slip = self.np_random.integers(2) if self.x >= 20 else 0
+        self.x += 1 + float(action) + float(slip)
+        return self.observe(), -1.0 - slip, self.x >= 30, False, {}
+
+
+@accused("vector_env", "rows_independent", mode="NextStep")
+class SlipsOnIceOnly(RowsEnv):
+    """One generator for all rows, which nobody needs in the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(kind="counted", one_generator=True, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return IceRow(self.form, i)
+
+
+class WindyRow(RowEnv):
+    wind = 0.0
+
+    def step(self, action: Any) -> Any:
+        self.x += self.wind
+        return super().step(action)
+
+
+@accused("vector_env", "one_reset_per_episode", mode="NextStep")
+class DrawsTheWindBeforeItResets(RowsEnv):
+    """That of all rows, also of those that it then resets."""
+
+    def __init__(self) -> None:
+        super().__init__(Form())
+
+    def make_row(self, i: int) -> RowEnv:
+        return WindyRow(self.form, i)
+
+    def advance(self, actions: list[Any]) -> None:
+        for row in self.rows:
+            row.wind = float(row.np_random.uniform())  # type: ignore[attr-defined]
+        super().advance(actions)
+
+
+class CoinRow(RowEnv):
+    coin = 0
+
+    def step(self, action: Any) -> Any:
+        _, _, *rest = super().step(1)
+        self.x = float(self.coin * int(action))
+        return self.observe(), 0.0, *rest
+
+
+@accused("vector_env", "no_stale_result_after_error", mode="NextStep")
+class TossesBeforeItRaises(RowsEnv):
+    """A coin for each row, before it looks at the number of actions."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(kind="counted", lengths=(30,), sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return CoinRow(self.form, i)
+
+    def check_actions(self, actions: Any) -> None:
+        for row in self.rows:
+            row.coin = int(row.np_random.integers(2))  # type: ignore[attr-defined]
+        super().check_actions(actions)
+
+
+class SlipperyRow(RowEnv):
+    slip = 0.0
+
+    def step(self, action: Any) -> Any:
+        self.x -= self.slip
+        return super().step(action)
+
+
+@accused("vector_env", "reset_step_ignores_action", mode="NextStep")
+class DrawsSlipsOfAllWhoRun(RowsEnv):
+    """Also of those that it then resets; one generator for all rows."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(one_generator=True, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return SlipperyRow(self.form, i)
+
+    def advance(self, actions: list[Any]) -> None:
+        for row, action in zip(self.rows, actions, strict=True):
+            row.slip = float(row.np_random.uniform(0, 0.3)) if action else 0.0  # type: ignore[attr-defined]
+        super().advance(actions)
+
+
+class EndsElsewhereRow(RowEnv):
+    """Something changes in the last step."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *flags, info = super().step(action)
+        if any(flags):
+            self.end()
+            obs = self.observe()
+        return obs, reward, *flags, info
+
+    def end(self) -> None:
+        """Change it."""
+
+
+class CountedRow(EndsElsewhereRow):
+    count = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.count *= seed is None
+        return super().reset(seed=seed, options=options)
+
+    def end(self) -> None:
+        self.count += 1
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.count], np.float32)
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class CountsItsEpisodes(RowsEnv):
+    """The last observation has the new number, and so has the next first one."""
+
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (6,), ("truncated",), sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return CountedRow(self.form, i)
+
+
+class SeasonRow(CountedRow):
+    def end(self) -> None:
+        self.count = int(self.np_random.integers(9))
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class KnowsTheNextSeasonAtTheEnd(CountsItsEpisodes):
+    """Giving up changes nothing."""
+
+    def make_row(self, i: int) -> RowEnv:
+        return SeasonRow(self.form, i)
+
+
+class AttemptedRow(CountedRow):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.count += 0 < self.done < self.length
+        return super().reset(seed=seed, options=options)
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class CountsWhoGivesUpToo(CountsItsEpisodes):
+    def make_row(self, i: int) -> RowEnv:
+        return AttemptedRow(self.form, i)
+
+
+class FallingRow(EndsElsewhereRow):
+    def end(self) -> None:
+        self.x *= 50
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.done], np.float32)
+
+
+@accused("vector_env", "last_obs_like_others", mode="SameStep")
+class FallsFarDownAtTheEnd(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (6,), ("terminated",), infos=False, sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return FallingRow(self.form, i)
+
+
+@accused("vector_env", "infos_of_the_autoreset", mode="NextStep")
+class TellsTheSeedAndTheDevice(RowsEnv):
+    """Where there is a seed; and the device in each reset of all rows."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(infos=False, sub_envs=False))
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        super().begin(i, seed, options)
+        return {"device": "cpu"} | ({} if seed is None else {"seed": seed})
+
+
+@accused("vector_env", "call_get_set_attr", mode="NextStep")
+class HasAttributesButNoMethods(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form())
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        return tuple(getattr(row, name) for row in self.rows)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        raise NotImplementedError(name)
+
+
+@accused("vector_env", "metadata_not_shared", mode="NextStep")
+class MetadataThatNobodyCanWrite(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form())
+        self.metadata: Any = MappingProxyType(self.metadata)
