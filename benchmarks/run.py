@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PACKAGES = ("gymnasium", "stable-baselines3", "numpy", "torch")
 ROOT = Path(__file__).parents[1]
 TABLE, JSON, FIGURE = "benchmarks/RESULTS.md", "docs/performance.json", "docs/performance.svg"
-HEAD = """| what | n | sb3compat | compared with | its | ratio | aim | met |
+HEAD = """| what | n | sb3compat | compared with | the other | ratio | aim | met |
 |---|--:|--:|---|--:|--:|--:|---|"""
 
 

@@ -34,7 +34,8 @@ environments that are wrong on purpose: [the mutation test results](kill-matrix.
 If a check of severity *error* fails, the environment breaks the contract, and the run fails. A
 *warning* is about behaviour that works but is risky; it fails the run with `--strict` only. A check
 is *skipped* if the environment lacks a capability that the check needs, and *not exercised* if the
-situation that it tests did not occur in any program, for example if no episode ended.
+situation that it tests did not occur in any program, for example if no episode ended. *After*
+names other checks: if one of them fails, this check is skipped, as its result would mean nothing.
 
 An error is something that the documentation of the interface rules out, or a value that is not in
 its space. So float64 observations in a float32 space are an error: `Box.contains` is false

@@ -1,4 +1,4 @@
-"""Gymnasium's vector environments and Stable-Baselines3's, each presented exactly as the other.
+"""Presents Gymnasium's vector environments as Stable-Baselines3's, and the reverse, exactly.
 
 Importing this package imports no other library. Names are resolved on first use, so that
 Stable-Baselines3, and with it torch, is not imported before an environment is adapted. A worker

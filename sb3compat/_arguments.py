@@ -105,7 +105,9 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
         except ValueError:
             value = 0
         if not value > 0:
-            raise argparse.ArgumentTypeError(f"Expected a number above 0, got {text!r}.")
+            raise argparse.ArgumentTypeError(
+                f"Expected a number above 0, got {text!r}. Pass such a number."
+            )
         return value
 
     return positive
@@ -153,7 +155,8 @@ RUN = (
         "the same seed and the same number the report is the same", "N",
     ),
     Argument(
-        "require-exercised", "count", "fail if fewer than N checks have a verdict", "N"
+        "require-exercised", "count",
+        "fail if fewer than N checks were exercised: neither skipped nor not exercised", "N"
     ),
     Argument(
         "only", "list",
@@ -188,12 +191,12 @@ KNOWLEDGE = (
     ),
     Argument(
         "no-capability", "list",
-        "the environment lacks it: skip the checks that need it (repeatable)", "NAME",
+        "the environment lacks this capability: skip the checks that need it (repeatable)", "NAME",
     ),
     Argument(
         "reset-options", "object",
-        "options for reset; without this, the checks of options pass a probe option, or are "
-        "skipped", "JSON",
+        "options for reset; without this, the checks of options pass an option of their own, or "
+        "are skipped", "JSON",
     ),
     Argument(
         "reference", "text",
@@ -215,7 +218,7 @@ MAKING = (
     ),
     Argument(
         "vec-env", "text",
-        "make Stable-Baselines3's DummyVecEnv or SubprocVecEnv instead",
+        "make Stable-Baselines3's DummyVecEnv or SubprocVecEnv, not a VectorEnv",
         choices=("dummy", "subproc"),
     ),
     Argument(

@@ -46,8 +46,8 @@ examples:
 
 exit codes:
   0  no check has failed, or only warnings and expected failures
-  1  a check has failed, or a check that has to pass before those of --only; or fewer checks have a
-     verdict than --require-exercised demands; with --strict also if a check warns, or if an
+  1  a check has failed, or a check that has to pass before those of --only; or fewer checks were
+     exercised than --require-exercised demands; with --strict also if a check warns, or if an
      expected failure passes or prevents other checks from running
   2  wrong use, or TARGET cannot be made
   130  interrupted; the report has the checks so far

@@ -95,7 +95,7 @@ class MissingTruncationError(ConversionError):
 
 
 class ResetArgumentError(ConversionError, TypeError, AssertionError, Error):
-    """A reset mask, seeds or options are not valid.
+    """A reset mask, seeds or options are not valid. Raised by environments of `to_gymnasium`.
 
     Also what Gymnasium raises: for a mask, 1.4 raises a `TypeError` or `ValueError`, depending on
     the rule, and older versions an `AssertionError`; for a seed that is no integer, an `Error`.
@@ -107,6 +107,7 @@ class ActionsError(ConversionError, TypeError, KeyError, IndexError):
 
     Also what Gymnasium's `SyncVectorEnv` raises, which depends on the mistake: a `TypeError` for
     one action alone, a `ValueError` for too few, a `KeyError` or `IndexError` for a missing part.
+    Raised by environments of `to_gymnasium`; a `VecEnv` of this package raises a `ValueError`.
     """
 
     # KeyError shows its argument as repr() does.

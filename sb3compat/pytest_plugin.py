@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 # The property of a report that says what a check could not test; also the name of the outcome.
 _PARTLY = "partly exercised"
-_HIDDEN = "That was expected, but the result of this check is unknown: expect it to fail, too."
+_HIDDEN = (
+    "That was expected, but the result of this check is unknown: add it to the expected failures, "
+    "too."
+)
 # How many checks the summary names for a reason.
 _MOST_NAMES = 3
 _SESSIONS = pytest.StashKey["list[Session]"]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import re
 import sys
@@ -56,6 +57,44 @@ def test_errors_page_names_every_exception() -> None:
     for name, section in sections.items():
         for part in ("**Cause.**", "**What to do.**", f'"<!-- {name} -->"'):
             assert part in section, name
+
+
+# How a sentence begins that says what to do.
+_DO = (
+    "adapt add build call change close combine correct finish fix give install leave let make mind "
+    "move name pass put raise read register remove rename return run say set shift take upgrade use "
+    "write"
+).split()
+# A name in braces stands for a part that is only known when the message is written.
+_SAYS_WHAT_TO_DO = re.compile(
+    rf"(?:(?:[.:;]\s+|, or |, and |\bOr |, )(?:{'|'.join(_DO)})\b)|}}\.?$", re.IGNORECASE
+)
+
+
+def text_of(node: ast.expr) -> str:
+    """The text of an expression that makes a message, with names in braces for other parts."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(map(text_of, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return text_of(left) + text_of(right)
+    return "{…}"
+
+
+def test_each_message_says_what_to_do() -> None:
+    messages = {
+        f"{path.relative_to(REPOSITORY)}:{node.lineno}": text_of(node.args[0])
+        for path in (REPOSITORY / "sb3compat").rglob("*.py")
+        if "checks" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and node.args
+    }
+    expected = {place: text for place, text in messages.items() if text.startswith("Expected ")}
+    assert len(expected) > 150
+    silent = {place: text for place, text in expected.items() if not _SAYS_WHAT_TO_DO.search(text)}
+    assert not silent
 
 
 def test_exception_that_was_pickled_has_one_note() -> None:

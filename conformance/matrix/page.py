@@ -32,9 +32,10 @@ _HEAD = """\
 A check is useful only if it finds mistakes. So every check is run on *mutants*. A mutant is a
 correct environment with one small change that breaks the contract; its class name describes the
 change. A check *kills* a mutant if it fails on it. Each check has mutants that are *aimed* at it,
-at least one in each autoreset mode that it applies to. The check must kill these mutants and no
-others, as it would otherwise report mistakes that an environment does not have. For the same reason
-it must pass on correct environments.
+at least one in each autoreset mode that it applies to. The check must kill these mutants. It
+may kill another mutant only if the source of that mutant names the check, as it would otherwise
+report mistakes that an environment does not have. For the same reason it must pass on correct
+environments.
 
 `make matrix` runs all checks and writes this page. The run fails if a mutant survives a check that
 is aimed at it, if a check kills a mutant whose source does not name the check, or if a check fails

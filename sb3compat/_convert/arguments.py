@@ -31,7 +31,7 @@ def check_timeout(
     got = f"got {name}={shown(timeout)} ({type(timeout).__name__})"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise TypeError(
-            f"Expected {name} to be a number of seconds or None, {got}. Pass a number. {otherwise}"
+            f"Expected {name} to be a number of seconds, {got}. Pass a number. {otherwise}"
         )
     try:
         seconds = float(timeout)
@@ -154,7 +154,7 @@ def seed_within(env: Any, largest: int | None, seed: int | None) -> int | None:
     if not 0 <= seed <= most:
         raise ValueError(
             f"Expected a seed from 0 to {most}, as {env} takes no seeds above {largest}, and its "
-            f"{env.num_envs} rows get seed, seed + 1 and so on, got seed={seed}. Nothing was "
-            "changed."
+            f"{env.num_envs} rows get seed, seed + 1 and so on, got seed={seed}. Pass a seed in "
+            "this range. Nothing was changed."
         )
     return seed

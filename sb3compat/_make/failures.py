@@ -35,8 +35,8 @@ def made_of(
         if mode == "async" and isinstance(error, EOFError | ConnectionError):
             raise WorkerError(
                 "Expected the workers of AsyncVectorEnv to start, but one has ended; its own "
-                "output says why. With the start methods 'spawn' and 'forkserver', a script has to "
-                "start workers behind 'if __name__ == \"__main__\":'."
+                "output says why. With the start methods 'spawn' and 'forkserver', put the "
+                "statements of your script that start workers below 'if __name__ == \"__main__\":'."
             ) from error
         if mode == "async" and _is_about_pickling(error):
             raise UnsupportedEnvError(
@@ -57,8 +57,8 @@ def made_of(
         raise UnsupportedSpaceError(
             "Expected sub-environments with spaces that Gymnasium's "
             f"{'Sync' if mode == 'sync' else 'Async'}VectorEnv considers equal, got: {error} "
-            "Stable-Baselines3 uses the spaces of the first one, even if the others have different "
-            "bounds; so does vectorization_mode='parallel'."
+            "Give them equal spaces; or pass vectorization_mode='parallel', which uses the spaces "
+            "of the first one, as Stable-Baselines3 does, even if the others have different bounds."
         ) from error
 
 

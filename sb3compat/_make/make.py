@@ -138,8 +138,8 @@ def make_vec_env(
             its monitor.
         env_kwargs: Passed to the environment.
         vec_env_cls: SB3's argument; its `DummyVecEnv` means `"sync"`, its `SubprocVecEnv` means
-            `"async"`, `sb3compat.ParallelVecEnv` means `"parallel"`. Any other class, or function
-            of a list of functions, is called as it is.
+            `"async"`, `sb3compat.ParallelVecEnv` means `"parallel"`. Any other class of a `VecEnv`
+            or `VectorEnv`, or function of a list of functions, is called as it is.
         vec_env_kwargs: Passed to `SyncVectorEnv`, `AsyncVectorEnv` (`start_method` as `context`),
             `ParallelVecEnv` or `vec_env_cls`.
         monitor_kwargs: Passed to the monitor; natively vectorized environments take
@@ -168,7 +168,10 @@ def make_vec_env(
         ValueError: If the vectorization mode is unknown, or contradicts another argument; if
             `n_envs` is less than 1.
         TypeError: If an argument is unknown, or of the wrong type.
+        UnsupportedEnvError: If a function cannot be sent to a worker.
+        UnsupportedSpaceError: If the spaces differ, or SB3 has no way to batch one of them.
         WorkerError: If a worker ends while it is started.
+        gymnasium.error.Error: If the id is not registered, or `"native"` has no native version.
     """
     _refuse_unknown(unknown)
     n_envs, seed = plain_count("n_envs", n_envs), plain_seed(seed)

@@ -139,7 +139,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         override_existing: Whether to begin a new file; False appends to an existing one.
 
     Attributes:
-        t_start: When the monitor was made, in seconds, or the run that its file belongs to.
+        t_start: When the monitor was made, or when the run of its file began, in seconds.
         results_writer: The file, or None.
         needs_reset: Whether no episode is running.
         rewards: The rewards of the episode.
@@ -187,13 +187,15 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         """
         if not self.needs_reset and not self.allow_early_resets:
             raise RuntimeError(
-                "Expected the episode to end before reset(), as allow_early_resets=False."
+                "Expected the episode to end before reset(), as allow_early_resets=False. Step "
+                "until it ends, or pass monitor_kwargs={'allow_early_resets': True}."
             )
         missing = [key for key in self.reset_keywords if kwargs.get(key) is None]
         if missing:
             raise ValueError(
                 f"Expected reset() to get the arguments reset_keywords={self.reset_keywords}, "
-                f"missing: {missing}."
+                f"missing: {missing}. Pass them to reset, or leave them out of reset_keywords: a "
+                "VecEnv passes only seed and options."
             )
         self.current_reset_info = {key: kwargs[key] for key in self.reset_keywords}
         self.rewards = []
@@ -204,10 +206,12 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         """Step, and sum up the episode if it has ended.
 
         Raises:
-            RuntimeError: If the episode has ended already.
+            RuntimeError: If no episode is running.
         """
         if self.needs_reset:
-            raise RuntimeError("Expected reset() before step(), as the episode has ended.")
+            raise RuntimeError(
+                "Expected reset() before step(), as no episode is running. Call reset() first."
+            )
         obs, reward, terminated, truncated, info = self.env.step(action)
         self.rewards.append(float(reward))
         if terminated or truncated:

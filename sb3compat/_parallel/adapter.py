@@ -82,8 +82,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         spin_seconds: For how many seconds this process and its workers poll for a message before
             they sleep until it arrives, such as `50e-6`. Waking up takes longer than a quick step.
             Polling needs a core for each process, so by default, processes sleep at once. After
-            several unsuccessful polls, a process sleeps at once for a while. No effect on Windows.
-            Not for Ray.
+            several unsuccessful polls, a process sleeps at once for a while. At most 0.1. No effect
+            on Windows. Not for Ray.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
             shared memory, which the next step overwrites. SB3's algorithms need True: they use the
             observations after the next step, and would silently learn from wrong ones.
@@ -105,9 +105,12 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
 
     Raises:
         ValueError: If an argument is not valid.
-        UnsupportedEnvError: If a function returns something else.
+        UnsupportedEnvError: If a function returns no environment, returns the same one as another
+            function, or cannot be pickled.
         UnsupportedSpaceError: If the spaces differ, or SB3 has no way to batch one of them.
-        TypeError: If `workers` is no int.
+        AutoresetModeError, PartialResetError: If a vector environment in a worker cannot be
+            adapted: see `to_sb3`.
+        TypeError: If an argument has a wrong type.
         WorkerError: If a worker dies while it makes its parts, cannot be started, or imports the
             program's script, which starts workers again; or if a Ray actor cannot be scheduled.
         WorkerTimeoutError: If workers take longer than `timeout` to make their parts.
@@ -237,10 +240,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         The first call begins to measure, which takes each step some microseconds from then on.
 
         Returns:
-            What has been measured since the first call, in seconds: `stepped`, float64 of shape
-            `(workers,)`, for which each worker has stepped its rows; `waited`, for which this
-            process has waited for them; the number of `steps`; and of `restarts` of lost workers.
-            With `parent_steps`, the last worker is this process, and `waited` includes its rows.
+            Times since the first call, in seconds: `stepped`, how long each worker has stepped its
+            rows, float64 of shape `(workers,)`; `waited`, how long this process has waited for the
+            workers; and `steps`, the number of steps. `restarts` is how many lost workers were
+            replaced since the environment was made. With `parent_steps`, the last worker is this
+            process, and `waited` includes the time in which it steps its rows.
 
         Raises:
             ClosedError: If the environment was closed.
@@ -298,7 +302,7 @@ def _check_absent(backend: str, **arguments: Any) -> None:
 def _check_spin(seconds: object) -> None:
     if isinstance(seconds, int | float) and seconds == 0:
         return
-    check_timeout(seconds, "spin_seconds", "0 is for not to look.")
+    check_timeout(seconds, "spin_seconds", "Pass 0 to sleep at once.")
     if not (isinstance(seconds, Real) and seconds <= _LONGEST_SPIN):
         raise ValueError(
             f"Expected spin_seconds to be at most {_LONGEST_SPIN}, got spin_seconds="

@@ -173,8 +173,8 @@ class Actors(Workers):
                 raise not_started(1, count, self._options, "at all") from error
             raise WorkerError(
                 f"Expected a Ray actor to start with actor_options={self._options}, got: "
-                f"{error}\nEach node needs sb3compat and what the functions need, in the same "
-                "versions as here; runtime_env can install it."
+                f"{error}\nInstall sb3compat and what the functions need on each node, in the same "
+                "versions as here, or let runtime_env install it."
             ) from error
         if exchange.owed:
             why = f"within schedule_timeout={self._schedule_timeout} seconds"

@@ -22,12 +22,12 @@ _NOT_ALLOWED = {
     "get_if_exists": "each worker is an actor of its own",
     "lifetime": "the actors end with the environment",
     "max_concurrency": "an actor runs one command at a time",
-    "max_restarts": "an actor that Ray restarts has lost its rows; use on_worker_lost='restart'",
+    "max_restarts": "a restarted actor has lost its rows, unlike with on_worker_lost='restart'",
     "max_task_retries": "a step is not repeated",
     "name": "each worker is an actor of its own",
-    "placement_group": "Ray has replaced it; use scheduling_strategy",
-    "placement_group_bundle_index": "Ray has replaced it; use scheduling_strategy",
-    "placement_group_capture_child_tasks": "Ray has replaced it; use scheduling_strategy",
+    "placement_group": "Ray has replaced it by scheduling_strategy",
+    "placement_group_bundle_index": "Ray has replaced it by scheduling_strategy",
+    "placement_group_capture_child_tasks": "Ray has replaced it by scheduling_strategy",
 }
 
 
@@ -41,7 +41,7 @@ def options_for(actor_options: Mapping[str, Any] | None) -> dict[str, Any]:
     for name in options.keys() & _NOT_ALLOWED.keys():
         raise ValueError(
             f"Expected actor_options without {name!r}, got {name}={options[name]!r}: "
-            f"{_NOT_ALLOWED[name]}."
+            f"{_NOT_ALLOWED[name]}. Leave it out."
         )
     return options
 

@@ -22,8 +22,9 @@ class WorkerStats(BaseCallback):
     - `workers/step_ms/0` and so on: how many milliseconds a step took that worker.
     - `workers/restarts`: how many lost workers were replaced so far.
 
-    If `busy_share` is near `wait_share` and `step_ms` differs, the slowest worker holds up the
-    others. If `wait_share` is small, the algorithm takes most of the time.
+    If one `step_ms` is far above the others, the other workers wait for that worker. If they are
+    similar and `wait_share` is far above `busy_share`, messages take most of the time. If
+    `wait_share` is small, the algorithm takes most of the time.
 
     Without this callback, nothing is measured. With it, a step takes some microseconds longer.
 
@@ -51,7 +52,9 @@ class WorkerStats(BaseCallback):
 
     def __init__(self, seconds: float = 1.0, verbose: int = 0) -> None:
         super().__init__(verbose)
-        way_out = "Leave it out for one second. As a callback, pass WorkerStats(), not the class."
+        way_out = (
+            "Leave it out for once a second. As a callback, pass WorkerStats(), not the class."
+        )
         check_fits(seconds is not None, "seconds", seconds, "a number", way_out)
         check_timeout(seconds, "seconds", way_out)
         self._every = seconds

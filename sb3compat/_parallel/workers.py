@@ -334,7 +334,8 @@ class Workers(ABC):
             if worker not in answers and worker in self.lost:
                 raise WorkerError(
                     f"The {self.noun} of {self._functions(worker)} died while it called them "
-                    f"({self.lost[worker]}); its own output may say why."
+                    f"({self.lost[worker]}); its own output may say why. If it ran out of memory, "
+                    "use fewer workers or environments. Then make the environment again."
                 )
         return answers
 
@@ -396,7 +397,8 @@ class Workers(ABC):
         return ", ".join(named(self._rows[worker]) for worker in workers if self._rows)
 
     def _functions(self, worker: int) -> str:
-        return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"
+        first, last = self._firsts[worker], self._firsts[worker + 1] - 1
+        return f"env_fns[{first}]" + (f" to env_fns[{last}]" if last > first else "")
 
 
 def _end_all(

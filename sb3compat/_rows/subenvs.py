@@ -263,7 +263,7 @@ class NativeSubEnvs:
             raise ValueError(
                 f"Expected indices=None, or the indices of all its rows, for {name!r}: {self.env} "
                 f"is vectorised natively, so its {self.env.num_envs} rows share attributes and "
-                f"methods, got the indices of {len({*rows})}."
+                f"methods, got the indices of {len({*rows})}. Leave indices out."
             )
 
 

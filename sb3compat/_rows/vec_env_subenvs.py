@@ -107,7 +107,7 @@ class MethodSubEnvs:
         except AttributeError as error:
             raise AttributeError(
                 f"{self._vec_env} has no method {name!r}, by which its sub-environments could be "
-                "reached."
+                "reached. Add it to that class."
             ) from error
 
 

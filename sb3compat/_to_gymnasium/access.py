@@ -93,8 +93,8 @@ class ReachesSubEnvs(VectorEnvBase):
     def np_random(self, value: np.random.Generator) -> None:
         if self._read_if_any("np_random") is not None:
             raise AttributeError(
-                "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
-                "them, set_attr('np_random', [one for each row]) replaces them."
+                "Expected each sub-environment to keep its own generator. Call reset(seed=...) to "
+                "seed them, or set_attr('np_random', [one for each row]) to replace them."
             )
         # Its seed is unknown from then on.
         set_private(self, "_np_random", value)

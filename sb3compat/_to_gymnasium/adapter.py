@@ -81,7 +81,8 @@ def to_gymnasium(
         missing_truncation: With `"terminated"`, an episode whose last info has no
             `TimeLimit.truncated` counts as terminated. By default, that is an error.
         require_final_obs: Whether the last info of each episode must have `terminal_observation`.
-            False is for SAME_STEP only: `infos["_final_obs"]` is False where it is missing.
+            False is for SAME_STEP only: `infos["_final_obs"]` is False where it is missing. No
+            effect where the rows of `vec_env` are stepped one by one, without wrappers.
 
     Returns:
         A `VectorEnvAdapter`. For the result of `to_sb3`, it is the vector environment inside, if
@@ -90,10 +91,12 @@ def to_gymnasium(
 
     Raises:
         UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
-        UnsupportedSpaceError: If SB3 has no way to batch its observations.
+        UnsupportedSpaceError: If SB3 has no way to batch its observations, or the sub-environments
+            have different spaces.
         AutoresetModeError: If `vec_env` cannot be presented in that mode, or is a `VectorEnv` in
             another one.
         ValueError: If an argument cannot be combined with the mode, or with a `VectorEnv`.
+        ClosedError: If `vec_env` was closed.
 
     Example:
         >>> import sb3compat
@@ -209,6 +212,10 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         Raises:
             ResetArgumentError: If the mask, or the number of seeds, is not valid.
             PartialResetError: If the `VecEnv` cannot reset the rows under the mask alone.
+            ConversionError: If the `VecEnv` takes no options, no seed, or no seed for each row.
+            CallOrderError: If rows are reset under a mask before the first reset, or after an
+                error.
+            ClosedError: If the environment was closed.
         """
         self._check_open()
         seeds = seeds_by_row(seed, self.num_envs)
@@ -278,8 +285,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
             rows = shown(np.flatnonzero(self._stepper.ended).tolist())
             raise EndedRowError(
                 f"Expected rows {rows} to be reset before the next step, as their episodes have "
-                "ended and autoreset is disabled: reset(options={'reset_mask': mask}). Nothing "
-                "was stepped."
+                "ended and autoreset is disabled. Call reset(options={'reset_mask': mask}). "
+                "Nothing was stepped."
             )
         prepared = self._stepper.prepare(actions)
         self._reset_due = _LOST

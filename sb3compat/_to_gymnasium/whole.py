@@ -150,7 +150,7 @@ class WholeSteps:
         if any(options) and not hasattr(self._vec_env, "set_options"):
             raise ConversionError(
                 f"Expected options=None, as {self._vec_env} has no method set_options to pass them "
-                f"to, got options={shown(_alike(options))}."
+                f"to, got options={shown(_alike(options))}. Leave them out, or add that method."
             )
         if all(seed is None for seed in seeds):
             return
@@ -158,12 +158,12 @@ class WholeSteps:
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives the seeds of its "
                 "rows, because it cannot pass a separate seed to each row; got "
-                f"seed={shown(list(seeds))}. Nothing was reset."
+                f"seed={shown(list(seeds))}. Pass one int. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
             raise ConversionError(
                 f"Expected seed=None, as {self._vec_env} has no method seed to pass it to, got "
-                f"seed={seeds[0]}."
+                f"seed={seeds[0]}. Leave it out, or add that method."
             )
 
     def _hands_out(self, rows: list[int], seeds: Seeds, options: RowOptions) -> bool:

@@ -185,10 +185,11 @@ def check_starts(env: AnyVectorEnv, observations: Observations) -> None:
 def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> AutoresetMode:
     """The autoreset mode: from the argument, else from the instance, else from its metadata.
 
-    An argument that contradicts what the environment declares is a warning.
+    An argument that contradicts what the environment declares is a warning, but for Gymnasium's own
+    classes and the results of `to_gymnasium`, whose mode is known.
 
     Raises:
-        AutoresetModeError: If none of them says, or the argument contradicts the environment.
+        AutoresetModeError: If none of them says, or the argument contradicts a known mode.
     """
     base = inside_wrappers(env)
     declared = declared_mode(env)
@@ -203,8 +204,8 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
         if declared is not None and not names_mode(declared, mode):
             warn(
                 f"{base} declares the autoreset mode {declared}, but the argument "
-                f"autoreset_mode={given!r} overrides it. If the environment does not do that, "
-                "episodes will end wrongly: leave the argument out."
+                f"autoreset_mode={given!r} overrides it. If the environment does not reset its "
+                "rows in that mode, episodes will end wrongly: leave the argument out."
             )
         return mode
     if declared is not None:

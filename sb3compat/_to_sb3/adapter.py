@@ -64,8 +64,9 @@ def to_sb3(
     Raises:
         UnsupportedEnvError: If `env` is not a vector environment, or cannot be adapted.
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
-        AutoresetModeError: If the environment does not declare its mode, or if `autoreset_mode`
-            contradicts it.
+        AutoresetModeError: If the environment does not declare its mode; or if `autoreset_mode`
+            contradicts that of a `SyncVectorEnv` or `AsyncVectorEnv`. For other classes, this is a
+            warning.
         ValueError: If `padding` is True although the environment can be presented exactly; if
             `timeout` is not positive and finite, or `env` is not an `AsyncVectorEnv` without
             vector wrappers.

@@ -124,7 +124,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
                 for no options, also in the list.
 
         Raises:
-            ValueError: If the list has another length than n.
+            ValueError: If the list has another length than n, or the options have a `reset_mask`.
             TypeError: If an entry is neither a dict nor None.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
@@ -276,10 +276,13 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         return self._subenvs.ask(("is_wrapped", WrapperClass(wrapper_class)), self._rows(indices))
 
     def get_images(self) -> Sequence[Array | None]:
-        """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
+        """One image for each row, in render mode `rgb_array`; else a warning, and None for each."""
         self._rows(None)
         if self.render_mode != "rgb_array":
-            warn(f"The render mode is {self.render_mode}, but images need `rgb_array`.")
+            warn(
+                f"Expected render_mode='rgb_array' for images, got {self.render_mode!r}. Make the "
+                "environment with that render mode."
+            )
             return [None] * self.num_envs
         return frames_of(self._source.render(), self.num_envs, f"render() of {self}")
 

@@ -148,7 +148,8 @@ class NativeSource(VectorSource):
                 return obs, split_infos(infos, len(rows))
         raise ConversionError(
             f"Expected restart_rows of {self._base.env} to return (observations, infos), an array "
-            f"of shape {expected} and dtype {self._dtype} and a dict, got {shown(given)}."
+            f"of shape {expected} and dtype {self._dtype} and a dict, got {shown(given)}. Return "
+            "these."
         )
 
 

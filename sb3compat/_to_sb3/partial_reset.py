@@ -67,7 +67,8 @@ class PartialReset(Protocol):
     - `needs_valid_actions`: True if the environment hangs or crashes when it gets a number that is
       not in its `Discrete` action space. Such actions then raise a `ValueError`.
 
-    The last three also apply to subclasses for which the function itself does not.
+    `watch`, `largest_seed` and `needs_valid_actions` also apply to subclasses that override
+    methods, for which the function itself is not used.
     """
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult: ...
@@ -179,7 +180,9 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
 
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
-        function: A `PartialReset`: `function(env, mask)` returns `(observations, infos)`. For an
+        function: `function(env, mask)` resets the rows under `mask`, a bool array of shape `(n,)`,
+            and returns `(observations, infos)` as `reset` does, for all rows. It may have
+            attributes: see the guide *Register a partial reset*. For an
             environment whose `reset` supports `options["reset_mask"]`,
             `sb3compat.reset_with_mask` is that function. When left out, a decorator is returned.
 
@@ -289,6 +292,15 @@ def reset_with_mask(
 
     Gymnasium's convention for masked resets, which `SyncVectorEnv`, `AsyncVectorEnv` and ale-py's
     `AtariVectorEnv` follow.
+
+    Args:
+        env: The environment, without wrappers.
+        mask: The rows to reset, a bool array of shape `(n,)`.
+        seed: Passed to `env.reset`.
+        options: Passed to `env.reset`, with the mask.
+
+    Returns:
+        The observations of all rows, and infos, as `env.reset` returns them.
 
     Raises:
         UnsupportedEnvError: If it is no `VectorEnv`.

@@ -123,7 +123,7 @@ def _check_resets(env: AnyVectorEnv, base: Base, mode: AutoresetMode, *, padding
     if padding and not lacks_resets:
         raise ValueError(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
-            "Padding is for NEXT_STEP environments that cannot reset single rows."
+            "Leave it out: padding is for NEXT_STEP environments that cannot reset single rows."
         )
     own_reset = needs_resets and isinstance(base, AsyncBase) and not base.resets_rows
     if own_reset and not shares_memory(base.env):

@@ -213,7 +213,8 @@ class Wrapped:
             raise UnsupportedEnvError(
                 f"Expected one step of {self.env} to be one step of {inner}, through the "
                 f"wrappers' attribute `env`; it was {driving.steps}. A wrapper in between steps "
-                "more than once, or keeps its own reference to the environment."
+                "more than once, or keeps its own reference to the environment. Let its step call "
+                "self.env.step once, or put it around each sub-environment."
             )
         return checked("step", result, self.env)  # type: ignore[no-any-return]
 

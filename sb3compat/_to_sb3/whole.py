@@ -101,7 +101,8 @@ class VectorSource:
         if any("reset_mask" in row for row in options):
             raise ValueError(
                 "Expected options for the sub-environments, got options['reset_mask'], which "
-                "Gymnasium's vector environments take as the rows to reset. SB3 resets all rows."
+                "Gymnasium's vector environments take as the rows to reset. Leave reset_mask out: "
+                "SB3 resets all rows."
             )
         if not (self._resets_rows or is_uniform(options)):
             raise PartialResetError(
@@ -188,7 +189,7 @@ class VectorSource:
                 raise ConversionError(
                     f"Expected {self.env} to give observations of one dtype, got {array.dtype} and "
                     f"{values.dtype}: a wrapper changes the observations of steps and those of "
-                    "resets in different ways."
+                    "resets in different ways. Let it return the same dtype from both."
                 )
             array[rows] = values[rows]
         split = split_infos(infos, self.num_envs, rows)
@@ -209,7 +210,8 @@ class VectorSource:
                 return list(seeds)
             raise ConversionError(
                 f"Expected seeds that count up from the first one, which is all that "
-                f"{self._base.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
+                f"{self._base.env} takes, got seeds={shown(list(seeds))}. Pass one seed. Nothing "
+                "was reset."
             )
         # An int even if each row takes its own: vector wrappers may take nothing else.
         return int(first) if self.seeds_rows else self._first_seed(int(first))

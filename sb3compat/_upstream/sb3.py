@@ -114,7 +114,8 @@ if not TYPE_CHECKING and not HAS_SB3:
             if self.render_mode != "rgb_array" or mode not in (None, "rgb_array"):
                 warn(
                     f"Expected render_mode='rgb_array', got render_mode={self.render_mode!r} "
-                    f"and mode={mode!r}: there is no image."
+                    f"and mode={mode!r}: there is no image. Make the environment with that render "
+                    "mode."
                 )
                 return None
             images = [np.asarray(image) for image in self.get_images()]
@@ -169,8 +170,8 @@ def patched_env(env: Any) -> Any:
     """
     if not HAS_SB3:
         raise ImportError(
-            f"Expected a gymnasium.Env, got {env} of the old gym. Stable-Baselines3 and shimmy "
-            f"convert it: {install_line('sb3')} 'shimmy>=2.0'"
+            f"Expected a gymnasium.Env, got {env} of the old gym. Install Stable-Baselines3 and "
+            f"shimmy, which convert it: {install_line('sb3')} 'shimmy>=2.0'"
         )
     from stable_baselines3.common.vec_env import patch_gym
 

@@ -56,7 +56,7 @@ class Check:
         id: Its name, the same in Python, on the command line, in pytest and in the docs.
         family: The interface that it concerns.
         group: The heading under which it is listed.
-        severity: `"error"` breaks a contract, `"warning"` works but is hazardous.
+        severity: `"error"` breaks a contract, `"warning"` works but is risky.
         contract: The clause, in one sentence.
         source: Where the clause is written down.
         needs: Capabilities without which the check is skipped.

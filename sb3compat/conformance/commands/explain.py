@@ -13,7 +13,7 @@ from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 _SEVERITIES: dict[Severity, str] = {
     "error": "breaks the contract",
-    "warning": "works, but is hazardous",
+    "warning": "works, but is risky",
 }
 
 

@@ -164,7 +164,8 @@ def imported(where: str, what: str, name: str) -> tuple[Any, str]:
                 for key, found in vars(module).items()
                 if getattr(found, "__module__", None) == module.__name__
             ]
-            hint = nearest(part, defined) or f" It has {', '.join(sorted(defined)) or 'no'}."
+            names = ", ".join(sorted(defined)) or "no functions and classes"
+            hint = nearest(part, defined) or f" It defines {names}."
             raise TargetError(f"Expected {where} to define {what}, got nothing of that name.{hint}")
         value = getattr(value, part)
     lines = [f"import sys\n\nsys.path.insert(0, {folder!r})\n"] if folder else []

@@ -251,7 +251,7 @@ class Session:
             less = f" without {', '.join(options.skip)} in `skip`" if options.skip else ""
             raise OptionsError(
                 f"Expected checks of {about} in `only`, got {got}{less}. "
-                f"`sb3compat list --family {self.subject.family}` shows them."
+                f"Run `sb3compat list --family {self.subject.family}`, which shows them."
             )
         others = [name for name in options.only if not fnmatch.filter(self._all, name)]
         left_out = [check.id for check in self.applicable if options.leaves_out(check.id)]
