@@ -138,8 +138,8 @@ def _check_distinct(env: AnySync) -> None:
         if first != i:
             raise UnsupportedEnvError(
                 f"Expected a different environment in each row, but rows {first} and {i} hold the "
-                f"same object {single.unwrapped}. The function given to SyncVectorEnv has to make "
-                "a new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
+                f"same object {single.unwrapped}. Let the function given to SyncVectorEnv make a "
+                "new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
             )
 
 

@@ -279,10 +279,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """One image for each row, in render mode `rgb_array`; else a warning, and None for each."""
         self._rows(None)
         if self.render_mode != "rgb_array":
-            warn(
-                f"Expected render_mode='rgb_array' for images, got {self.render_mode!r}. Make the "
-                "environment with that render mode."
-            )
+            warn(f"The render mode is {self.render_mode}, but images need `rgb_array`.")
             return [None] * self.num_envs
         return frames_of(self._source.render(), self.num_envs, f"render() of {self}")
 

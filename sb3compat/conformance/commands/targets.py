@@ -193,7 +193,7 @@ def _load_module(name: str) -> tuple[ModuleType, str]:
             raise TargetError(
                 f"Expected a module that can be imported, got {name!r}: there is no {parent!r} in "
                 f"{os.getcwd()} or among the installed packages.{_nearest_module(name)} For a "
-                "file: path/to/file.py:name."
+                "file, name it: path/to/file.py:name."
             )
     module = importlib.import_module(name)
     top = sys.modules[name.partition(".")[0]]

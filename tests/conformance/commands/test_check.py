@@ -139,7 +139,7 @@ _NATIVE = ["--vectorization-mode=native"]
         (["explain", "dones_bool_aray"], "Did you mean 'dones_bool_array'?"),
         (["explain", "qqq"], "got 'qqq'. `sb3compat list` shows them."),
         (["check", f"{TINY}:Tiny"], "got nothing of that name. Did you mean 'TinyVecEnv'?"),
-        (["check", f"{TINY}:qqq"], "got nothing of that name. It has AtTheEnd, Dies, "),
+        (["check", f"{TINY}:qqq"], "got nothing of that name. It defines AtTheEnd, Dies, "),
         (["check", "tests.conformance.tinny:x"], "there is no 'tests.conformance.tinny' in"),
         (["check", "no_such_package.x:y"], "there is no 'no_such_package' in"),
         (["check", "no/such/file.py:y"], "got 'no/such/file.py': no such file. Name one"),
