@@ -195,7 +195,7 @@ def test_actors_in_a_placement_group_find_their_bundles() -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"max_restarts": 1}, "use on_worker_lost='restart'"),
+        ({"max_restarts": 1}, "unlike with on_worker_lost='restart'"),
         ({"lifetime": "detached"}, "end with the environment"),
         ({"name": "workers"}, "an actor of its own"),
         ({"max_concurrency": 2}, "one command at a time"),
