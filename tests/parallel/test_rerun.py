@@ -84,7 +84,7 @@ def test_unguarded_script_is_told_so_where_gymnasium_starts_the_workers(
 ) -> None:
     make = f"""sb3compat.make_vec_env(
         "Own-v0", 2, vectorization_mode="async", vec_env_kwargs={{"start_method": "{context}"}})"""
-    check_refused(tmp_path, make, "", "put the statements of your script that start workers below", 6)
+    check_refused(tmp_path, make, "", "statements of your script that start workers below", 6)
 
 
 def imported(module: str, loop: str) -> None:
