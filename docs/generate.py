@@ -105,7 +105,7 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """The texts that a module gives a name."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            text, name = _template(node.value, {}), node.targets[0].id
+            text, name = template(node.value, {}), node.targets[0].id
             if text and name.isupper():
                 yield name, text
 
@@ -118,12 +118,13 @@ def _raised(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[str, 
         name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
         known = getattr(errors, name, None) or getattr(builtins, name, None)
         if name == "warnings.warn" or (isinstance(known, type) and issubclass(known, Exception)):
-            text = _template(node.args[0], constants)
+            text = template(node.args[0], constants)
             if text:
                 yield name, text
 
 
-def _template(node: ast.expr, constants: dict[str, str]) -> str:
+def template(node: ast.expr, constants: dict[str, str]) -> str:
+    """The text of an expression that makes a message, with … for what is filled in."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return " ".join(node.value.split())
     if isinstance(node, ast.JoinedStr):
