@@ -87,5 +87,6 @@ def test_calls_of_a_vec_env_in_the_wrong_order_or_after_close_are_refused(name: 
             call()
     # The native CartPole takes no note of it.
     if getattr(source.unwrapped, "closed", False):
+        adapt = sb3compat.to_gymnasium if source is env else sb3compat.to_sb3
         with pytest.raises(sb3compat.ClosedError, match="was closed"):
-            sb3compat.to_sb3(source)
+            adapt(source)

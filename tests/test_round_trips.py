@@ -45,6 +45,13 @@ def test_vector_env_comes_back_in_its_own_mode(mode: AutoresetMode, cls: Any) ->
     env.close()
 
 
+def test_closed_environment_does_not_come_back() -> None:
+    ours = sb3compat.to_sb3(SyncVectorEnv(fns(script(), 2)))
+    ours.close()
+    with pytest.raises(sb3compat.ClosedError, match="was closed"):
+        sb3compat.to_gymnasium(ours, autoreset_mode="NextStep")
+
+
 class Closing(sb3compat.VectorEnvAdapter):
     closed_by = ""
 

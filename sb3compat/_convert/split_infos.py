@@ -148,7 +148,7 @@ def _split(
         keys.append(key)
         columns.append(_column(value, num_envs, rows))
     columns += added.values()
-    if plan is not None and not partial:
+    if plan is not None and columns and not partial:
         return plan.build((), columns)
     out = dicts_of([*keys, *added], columns) if columns else [{} for _ in range(count)]
     for key, at, column in partial:

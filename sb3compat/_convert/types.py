@@ -172,6 +172,8 @@ class HoldsVecEnv(Protocol):
     """
 
     vec_env: Any
+    # Another object after each reset and step.
+    last_call: object
 
     @property
     def subenvs(self) -> SubEnvs:

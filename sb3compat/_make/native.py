@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -68,20 +68,17 @@ def why_not_native(env_id: object, env_kwargs: Kwargs, autoreset_mode: Any) -> s
         native = make_native(spec, 1, env_kwargs)
     except Exception as error:  # whatever the environment makes of arguments that it does not know
         return f"the native environment cannot be made: {error}"
-    single = gym.make(spec, **env_kwargs)
-    try:
+    with closing(native), closing(gym.make(spec, **env_kwargs)) as single:
         if (native.single_observation_space, native.single_action_space) != (
             single.observation_space,
             single.action_space,
         ):
             return "the native environment has other spaces than the single one"
-        # Ale-py scales and stacks its images, for example; JAX environments declare no mode.
-        to_sb3(native, autoreset_mode=autoreset_mode)
-    except ValueError as error:
-        return str(error)
-    finally:
-        single.close()
-        native.close()
+        try:
+            # Ale-py scales and stacks its images, for example; JAX environments declare no mode.
+            to_sb3(native, autoreset_mode=autoreset_mode)
+        except ValueError as error:
+            return str(error)
     return None
 
 

@@ -183,7 +183,7 @@ class Parts:
             self.envs.append(env)
             if any(base_of(env) is base_of(other) for other in self.envs[:-1]):
                 raise made_twice(number, env)
-            check_same_spaces(self.spaces, spaces_of(env, number), number)
+            check_same_spaces(self.spaces, spaces_of(env, number), number, first_fn)
         self.making = first_fn
         for single, group in groupby(self.envs, lambda env: isinstance(env, gym.Env)):
             # Neighbours that are single environments are stepped in one loop.
@@ -254,7 +254,9 @@ def spaces_of(env: Any, number: int) -> tuple[Space, Space]:
     )
 
 
-def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], number: int) -> None:
+def check_same_spaces(
+    first: tuple[Space, Space], other: tuple[Space, Space], number: int, first_number: int = 0
+) -> None:
     """Refuse a part whose rows do not fit into one batch with those of the first.
 
     Bounds may differ: as `DummyVecEnv`, we go by those of the first.
@@ -267,7 +269,8 @@ def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], nu
             raise UnsupportedSpaceError(
                 f"Expected all of env_fns to make environments with the same {what}, but for its "
                 "bounds, and with the keys of a Dict in the same order, got "
-                f"{one} from env_fns[0] and {two} from env_fns[{number}]. Make them alike."
+                f"{one} from env_fns[{first_number}] and {two} from env_fns[{number}]. "
+                "Make them alike."
             )
 
 

@@ -230,11 +230,12 @@ class Worker:
     def _ask(self, commands: Mapping[int, Command]) -> dict[int, bytes]:
         """Run a command for each of some rows; the answers are pickled.
 
-        Single environments are asked one by one, and one row's error is that row's. Neighbouring
-        rows of another part have the same command, and are asked together.
+        Single environments are asked one by one, and one row's error is that row's. The rows of
+        another part have the same command, and are asked together.
         """
         answers: dict[int, bytes] = {}
-        for part, group in groupby(commands, self._part_of):
+        by_part = sorted(commands, key=lambda row: self._part_of(row).rows.start)
+        for part, group in groupby(by_part, self._part_of):
             rows = list(group)
             for some in [[row] for row in rows] if part.single else [rows]:
                 answers |= self._ask_part(part, commands[some[0]], some)

@@ -25,7 +25,7 @@ from typing import Any, get_args
 import gymnasium as gym
 
 from sb3compat._convert.arrays import copy_value
-from sb3compat._convert.infos import own_info
+from sb3compat._convert.infos import checked_info, own_info
 from sb3compat._convert.types import (
     Action,
     ClassInfo,
@@ -56,7 +56,7 @@ def step_env(env: SingleEnv, action: Action, same_step: bool) -> Outcome:
     first = None
     if same_step:
         # Before the reset, which may overwrite the very objects that `step` returned.
-        observation, info = copy_value(observation), own_info(info)
+        observation, info = copy_value(observation), own_info(checked_info(info))
         first = reset_result(env.reset())
     # Both at once is terminated, as everywhere in SB3.
     return observation, reward, bool(terminated), not terminated, info, first

@@ -14,7 +14,7 @@ from typing import Any
 
 from gymnasium.vector import SyncVectorEnv
 
-from sb3compat._convert.types import is_own_vec_env
+from sb3compat._convert.types import holds_vec_env, is_own_vec_env
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import autoreset_flags, held_observations
 from sb3compat._upstream.vec_env import is_plain, keeps_infos
@@ -29,10 +29,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "SyncVectorEnv": lambda base: isinstance(base, SyncVectorEnv),
     "DummyVecEnv": lambda base: keeps_infos(base, "DummyVecEnv", "buf_infos"),
     "SubprocVecEnv": lambda base: keeps_infos(base, "SubprocVecEnv"),
-    "adapter": is_own_vec_env,
+    "adapter": lambda base: is_own_vec_env(base) or holds_vec_env(base),
 }
 
-# Pickling makes other objects of equal numbers.
+# Pickling makes other objects of the same numbers.
 _NUMBERS = (int, float, complex)
 
 
@@ -98,7 +98,7 @@ class Driver:
         # In the usual case nothing is different; `map` is quick enough to ask in each step.
         if not all(map(is_, look, self._seen)):
             for now, before in zip(look, self._seen, strict=True):
-                if now is not before and not type(now) is type(before) in _NUMBERS:
+                if now is not before and not _is_same_number(now, before):
                     return "someone has stepped or reset"
         return None
 
@@ -112,3 +112,9 @@ class Driver:
         if self._kind == "SubprocVecEnv":
             return (base.reset_infos,)
         return () if self._kind is None else (base.last_call,)
+
+
+def _is_same_number(now: Any, before: Any) -> bool:
+    if not type(now) is type(before) in _NUMBERS:
+        return False
+    return bool(now == before or (now != now and before != before))  # NaN

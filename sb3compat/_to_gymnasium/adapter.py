@@ -191,6 +191,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         # Why a reset of all rows is needed; empty if a step is allowed. Set before each call, so
         # that it is set after an exception at any line.
         self._reset_due = _NEW
+        self.last_call: object = None
 
     def reset(
         self,
@@ -244,6 +245,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         chosen = list(range(self.num_envs)) if rows is None else rows
         self._stepper.check_reset(chosen, seeds, options)
         self._reset_due = _LOST
+        self.last_call = object()
         observations, infos = self._stepper.reset(chosen, seeds, options)
         joined = join_infos(infos, without=self._stepper.added_keys)
         self._driver.take()
@@ -290,6 +292,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
             )
         prepared = self._stepper.prepare(actions)
         self._reset_due = _LOST
+        self.last_call = object()
         step = self._stepper.step(prepared)
         result = (
             self._layout.pack(step.observations),

@@ -31,7 +31,7 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
 )
-from sb3compat._rows.commands import Outcome, step_env
+from sb3compat._rows.commands import Outcome, reset_result, step_env
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 
 # Copies the observation of a row.
@@ -118,13 +118,13 @@ class RowByRow:
         for i in range(n):
             observed, rewards[i], termination, truncation, info, first = outcome_of(i)
             if resets[i]:
-                reset_infos[i] = own_info(info)
+                reset_infos[i] = own_info(checked_info(info))
             elif termination or truncation:
                 ended[i], truncated[i] = True, truncation
                 if first is not None:
                     final = observed
                     observed, reset_info = first
-                    reset_infos[i] = own_info(reset_info)
+                    reset_infos[i] = own_info(checked_info(reset_info))
                     info = same_step_info(final, info, reset_info)
             observe(i, observed)
             infos.append({} if info == {} else own_info(checked_info(info)))
@@ -147,9 +147,9 @@ class RowByRow:
         reset_infos: dict[int, Info] = {}
         result_of = self._reset_rows(rows, kwargs)
         for k, i in enumerate(rows):
-            observed, info = result_of(k)
+            observed, info = reset_result(result_of(k))
             self._observe(i, observed)
-            infos[i], reset_infos[i] = own_info(info), own_info(info)
+            infos[i], reset_infos[i] = own_info(checked_info(info)), own_info(info)
         self._keep_reset_infos(reset_infos)
         self.ended[rows] = False
         return infos
@@ -235,7 +235,7 @@ class WorkerRows(RowByRow):
 
 def _of_reset(result: ResetResult) -> Outcome:
     """A reset in the place of a step, as in NEXT_STEP mode."""
-    observation, info = result
+    observation, info = reset_result(result)
     return observation, 0.0, False, False, info, None
 
 

@@ -17,6 +17,7 @@ from sb3compat._to_sb3.accept import as_vec_env, check_env, find_mode
 from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat._to_sb3.partial_reset import largest_seed
 from sb3compat._to_sb3.source import make_source
+from sb3compat._to_sb3.tap import without_tap
 from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import waiting_options, waiting_seeds
@@ -131,6 +132,7 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         check_flag("copy", copy)
         check_flag("require_final_obs", require_final_obs)
         check_flag("padding", padding)
+        env = without_tap(env)
         check_env(env)
         self.autoreset_mode = find_mode(env, autoreset_mode)
         self.env = env
@@ -160,11 +162,11 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
         """The vector environment, if it can be driven directly from now on, in its own mode.
 
-        None if a step is under way or lost, or if seeds or options wait for the next reset. Also
-        None for a subclass, or with a method or space replaced, which may present the
+        None if a step is under way or lost, if seeds or options wait for the next reset, or after
+        `close`. Also None for a subclass, or with a method or space replaced, which may present the
         environment differently.
         """
-        unfinished = self._waiting or self._lost_step
+        unfinished = self._waiting or self._lost_step or self.closed
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
         other = not is_exactly(self, VecEnvAdapter) or self.autoreset_mode != autoreset_mode
         other |= self.observation_space is not self._observations.presented

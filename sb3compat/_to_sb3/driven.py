@@ -293,6 +293,11 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             self._released = True
 
     @property
+    def closed(self) -> bool:
+        """Whether it was closed, or the environment inside."""
+        return self._closed or self._env_is_closed()
+
+    @property
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; if not, all rows share the first."""
         return self._source.seeds_rows
@@ -340,7 +345,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             )
 
     def _check_open(self) -> None:
-        if self._closed or self._env_is_closed():
+        if self.closed:
             raise ClosedError(
                 f"Expected an open environment, but {self} was closed. Make a new one."
             )

@@ -190,7 +190,8 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         The function, or the decorator.
 
     Raises:
-        TypeError: If `cls` is not a class of vector environments, or `function` cannot be called.
+        TypeError: If `cls` is not a class of vector environments, or is Gymnasium's own
+            `SyncVectorEnv` or `AsyncVectorEnv`, or `function` cannot be called.
 
     Example:
         >>> import sb3compat
@@ -211,6 +212,12 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         raise TypeError(
             f"Expected the class of a vector environment, got the wrapper cls={cls!r}. "
             "Register the class that the wrapper is put around."
+        )
+    if cls in (SyncVectorEnv, AsyncVectorEnv):
+        raise TypeError(
+            f"Expected a class of your own, got cls={cls.__name__}, whose rows to_sb3 resets one "
+            "by one: a registered function would not be called. Register a subclass, or leave it "
+            "out."
         )
     if function is None:
         return lambda decorated: register_partial_reset(cls, decorated)

@@ -172,6 +172,11 @@ class Tap(AnyWrapper):
         pass
 
 
+def without_tap(env: AnyVectorEnv) -> AnyVectorEnv:
+    """The environment inside, where a user has read a tap from the wrapper around it."""
+    return env.env if isinstance(env, Tap) else env
+
+
 def _keys_of(infos: VectorInfos, num_envs: int) -> Mapping[str, Flags | None]:
     masks = {key: mask_of(infos, key, num_envs) for key in infos}
     return {key: None if mask is None else mask.copy() for key, mask in masks.items()}

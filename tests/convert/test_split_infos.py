@@ -120,6 +120,8 @@ def test_split_rows_share_nothing() -> None:
 def test_keys_under_without_are_left_out() -> None:
     infos = {"a": TWO, "_a": np.ones(2, np.bool_), "_k": np.ones(2, np.bool_), "b": TWO}
     same(split_infos(infos, 2, without=("a", "k")), [{"b": 0}, {"b": 1}])
+    del infos["b"]
+    same(split_infos(infos, 2, without=("a", "k")), [{}, {}])
 
 
 def test_any_mapping_is_split_as_a_dict_is() -> None:

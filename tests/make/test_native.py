@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests import registered
@@ -109,6 +109,25 @@ def test_mode_that_is_not_declared_is_an_argument() -> None:
         env = make(vectorization_mode=mode, autoreset_mode="NextStep")
         assert isinstance(base(env), NativeEnv)
         assert len(env.reset()) == 2
+
+
+def test_native_environment_is_closed_where_the_single_one_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[UnknownEnv] = []
+
+    def native(num_envs: int, **_: Any) -> UnknownEnv:
+        made.append(UnknownEnv(fns(num_envs), AutoresetMode.SAME_STEP))
+        return made[-1]
+
+    def fails(**_: Any) -> Any:
+        raise ZeroDivisionError
+
+    spec = gym.envs.registration.EnvSpec("Fails-v0", fails, vector_entry_point=native)
+    monkeypatch.setitem(gym.registry, "Fails-v0", spec)
+    with pytest.raises(ZeroDivisionError):
+        sb3compat.make_vec_env("Fails-v0", 2, vectorization_mode="fastest")
+    assert [env.closed for env in made] == [True]
 
 
 class NoMode(UnknownEnv):

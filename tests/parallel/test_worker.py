@@ -5,11 +5,14 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from gymnasium.vector import AutoresetMode
+
 from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.messages import Failure, dumps_command
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import Worker
-from tests.envs import BOX, ScriptedEnv, script
+from tests.envs import BOX, ScriptedEnv, fns, script
+from tests.native import NativeEnv
 
 
 def answer(held: Worker, *command: Any) -> Any:
@@ -40,6 +43,17 @@ def test_action_is_not_overwritten_by_the_next_one() -> None:
     held.step()
     held.buffers.actions[0][...] = 2
     assert pickle.loads(held.step()).infos[0]["before"].tolist() == [1, 1, 1]
+
+
+def test_rows_of_a_part_are_asked_together_in_any_order() -> None:
+    """A native environment has to be asked for all of its rows at once."""
+    env: Any = NativeEnv(fns(2), AutoresetMode.SAME_STEP)
+    held = Worker(lambda size, _: bytearray(size), [lambda: env, *fns(1)])
+    described = answer(held, "make", None, 0)
+    answer(held, "attach", shapes_of(*layouts(described.spaces, 3)), 3, slice(0, 3), None)
+    answers = answer(held, "ask", dict.fromkeys([0, 2, 1], ("set", "mark", 7)))
+    assert {row: pickle.loads(data) for row, data in answers.items()} == {0: None, 1: None, 2: None}
+    assert env.mark == 7
 
 
 CLOSED: list[int] = []

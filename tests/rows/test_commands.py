@@ -17,6 +17,7 @@ import sb3compat
 from sb3compat._rows.commands import WrapperClass, run_command
 from tests import envs
 from tests.envs import Returns, ScriptedEnv, scaling, script
+from tests.lockstep_back import dummy
 from tests.parallel.teams import forked
 from tests.profiles import nightly
 
@@ -138,6 +139,7 @@ OLD: list[tuple[dict[str, Any], str]] = [
         lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
         lambda fns: forked(fns, 1),
         lambda fns: sb3compat.to_gymnasium(forked(fns, 1), autoreset_mode="NextStep"),
+        lambda fns: sb3compat.to_gymnasium(dummy(fns), autoreset_mode="NextStep"),
     ],
 )
 def test_another_number_of_values_is_an_error_that_names_them(

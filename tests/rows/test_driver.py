@@ -57,6 +57,11 @@ CASES: dict[str, Case] = {
     "wrapped sync": (lambda made: Identity(SyncVectorEnv(made)), sb3compat.to_sb3, True),
     "async": (AsyncVectorEnv, sb3compat.to_sb3, False),
     "wrapped async": (lambda made: Identity(AsyncVectorEnv(made)), sb3compat.to_sb3, False),
+    "presented": (
+        lambda made: Identity(sb3compat.to_gymnasium(dummy(made))),
+        sb3compat.to_sb3,
+        True,
+    ),
     "native": (native, sb3compat.to_sb3, False),
 }
 
@@ -116,6 +121,16 @@ def test_pickled_environment_was_not_used_by_others(number: Any) -> None:
     ours.step(ACTIONS)
     copied = cloudpickle.loads(cloudpickle.dumps(ours))
     same(copied.step(ACTIONS), ours.step(ACTIONS))
+
+
+def test_direct_masked_reset_is_noticed_where_observations_are_numbers() -> None:
+    env = SyncVectorEnv([lambda: gym.make("FrozenLake-v1", is_slippery=False)] * 2)
+    ours = sb3compat.to_sb3(env)
+    ours.reset()
+    ours.step(np.array([1, 1]))
+    env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(CallOrderError, match="someone has stepped or reset"):
+        ours.step(ACTIONS)
 
 
 def test_masked_reset_after_a_direct_step_is_refused() -> None:

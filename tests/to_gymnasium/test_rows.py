@@ -56,6 +56,29 @@ def test_infos_of_resets_within_steps_are_where_sb3_keeps_them(
     envs.close()
 
 
+@pytest.mark.parametrize("end", ["start", "reset", "step"])
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_info_that_is_no_dict_is_refused_wherever_it_comes_from(
+    build: Any, mode: str, end: str
+) -> None:
+    resets = iter([end != "start", end != "reset"])
+
+    def reset(obs: Any, info: Any) -> Any:
+        return obs, info if next(resets) else ["no dict"]
+
+    def step(*result: Any) -> Any:
+        return *result[:4], ["no dict"] if end == "step" else result[4]
+
+    envs: Any = sb3compat.to_gymnasium(
+        build([partial(Returns, reset=reset, step=step, lengths=(1,))]), autoreset_mode=mode
+    )
+    calls = [envs.reset, *[lambda: envs.step([0])] * 2]
+    with pytest.raises(sb3compat.ConversionError, match="infos of sub-environments to be dicts"):
+        [call() for call in calls]
+    envs.close()
+
+
 def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
     class Lingering(ScriptedEnv):
         kept: Any = None

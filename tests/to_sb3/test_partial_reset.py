@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.wrappers import vector
 
 import sb3compat
@@ -88,6 +88,14 @@ def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
     for _ in range(4):
         step(env)
     assert source.resets == 4
+
+
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_function_for_the_classes_of_gymnasium_is_refused_as_it_would_not_be_called(
+    cls: Any,
+) -> None:
+    with pytest.raises(TypeError, match=f"class of your own, got cls={cls.__name__}"):
+        sb3compat.register_partial_reset(cls, sb3compat.reset_with_mask)
 
 
 def test_function_of_the_user_comes_before_that_of_this_package(

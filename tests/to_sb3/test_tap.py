@@ -31,6 +31,14 @@ from tests.to_sb3.driving import (
 ACTIONS = np.zeros(2, np.int64)
 
 
+def test_environment_read_from_its_wrapper_is_the_environment_itself() -> None:
+    source = SyncVectorEnv(fns(2))
+    wrapper = Identity(source)
+    sb3compat.to_sb3(wrapper)
+    ours: Any = sb3compat.to_sb3(wrapper.env)
+    assert ours.env is source
+
+
 class FailsOnce(VectorWrapper):
     fails = True
 
