@@ -110,7 +110,9 @@ def look_at(
         single = env.action_space if kind == "vec_env" else env.single_action_space
         found = {**assumed(env, kind), **declared}
         told = reference is not None or not found["two_at_once"]
-        singles = "" if told or declared.get("reference") is False else known_singles(env)
+        # Alone, a row does not see what others have done to a world that they share.
+        apart = all(declared.get(name, True) for name in ("reference", "separate_rows"))
+        singles = known_singles(env) if apart and not told else ""
         subject = Subject(
             factory=factory,
             family=kind,

@@ -92,8 +92,10 @@ def test_those_of_other_classes_are_not() -> None:
         assert not examine(factory, seconds=None).referenced
 
 
-def test_a_declaration_wins() -> None:
-    assert not examine(sync, seconds=None, declared={"reference": False}).referenced
+@pytest.mark.parametrize("name", ["reference", "separate_rows"])
+def test_a_declaration_wins(name: str) -> None:
+    """A row of a world that all rows share does not do what its single environment does alone."""
+    assert not examine(sync, seconds=None, declared={name: False}).referenced
 
 
 @pytest.mark.parametrize("factory", [sync, dummy, subproc])

@@ -39,7 +39,7 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
 @error(
     group="step",
     source=SB3_GUIDE,
-    needs=("reference", "seeding"),
+    needs=("reference", "seeding", "separate_rows"),
     after=(
         *DETERMINISTIC,
         "dones_shape",

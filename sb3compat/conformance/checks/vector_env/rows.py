@@ -32,7 +32,7 @@ from sb3compat.conformance.replays import beside
 @error(
     group="rows",
     source=GYM_VECTOR,
-    needs=("reference",),
+    needs=("reference", "separate_rows"),
     after=(
         *BASICS["vector_env"],
         "seed_works_again",
