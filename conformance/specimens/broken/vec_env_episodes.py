@@ -141,6 +141,19 @@ class TruncatedAlthoughTerminated(Points):
         return truncated
 
 
+@mutant("truncated_flag_exclusive", referenced=False)
+class TruncatedAlthoughItSaysTerminated(Points):
+    terminated = False
+
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        self.terminated = terminated
+        return truncated
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {**info, "terminated": self.terminated}
+
+
 @mutant("truncated_flag_exclusive")
 class TruncatedAlthoughRunning(Points):
     def flag(self, terminated: bool, truncated: bool) -> Any:

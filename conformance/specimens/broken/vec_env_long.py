@@ -300,6 +300,17 @@ class StatisticsSetBackWithOthers(_Counting):
 
 
 @vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsSetBackBeforeTheyAreTold(_Counting):
+    """Of the rows that end in one step, the first one is told right."""
+
+    def step_wait(self) -> Any:
+        result = super().step_wait()
+        for i in np.flatnonzero(result[2])[1:]:
+            result[3][i]["episode"].update(r=0.0, l=0)
+        return result
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnly(_Counting):
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)

@@ -143,6 +143,16 @@ class OptionsForGood(Points):
 
 
 @mutant("options_used_once", options=None)
+class OptionsForGoodInASimulator(OptionsForGood):
+    """Its rows are no environments, and nobody says which options it takes."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        if attr_name == "unwrapped":
+            raise AttributeError(attr_name)
+        return super().get_attr(attr_name, indices)
+
+
+@mutant("options_used_once", options=None)
 class OptionsInAutoresets(Points):
     def reset(self) -> Any:
         self.kept = deepcopy(self._options)

@@ -311,3 +311,32 @@ def stacked(space, values):
             stacked(space[k], [value[k] for value in values]) for k in range(len(values[0]))
         )
     return np.stack(values) if space.shape is not None else tuple(values)
+
+
+def noting_options():
+    """Options without any name, which note the names that are looked for, and are never false."""
+
+    class Noting(dict):
+        names = []
+
+        def __bool__(self):
+            return True
+
+        def __deepcopy__(self, memo):
+            return self
+
+        def __contains__(self, name):
+            self.names.append(name)
+            return False
+
+        def __missing__(self, name):
+            self.names.append(name)
+            raise KeyError(name)
+
+        def get(self, name, default=None):
+            self.names.append(name)
+            return default
+
+        pop = get
+
+    return Noting()

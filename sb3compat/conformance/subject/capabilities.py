@@ -217,44 +217,17 @@ def _tells_options(env: Any, family: Family) -> bool:
         return False
 
 
-class _Asked(dict[str, Any]):
-    """No options, which are true all the same, and note what is looked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __deepcopy__(self, memo: Any) -> _Asked:
-        return self  # a VecEnv copies its options
-
-    def __contains__(self, name: object) -> bool:
-        self.names.append(str(name))
-        return False
-
-    def __missing__(self, name: str) -> Any:
-        self.names.append(name)
-        raise KeyError(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.names.append(name)
-        return default
-
-    pop = get
-
-
 def asked_options(env: Any, family: Family) -> tuple[str, ...]:
     """The names of the options that a reset looks for, as far as it shows."""
-    options = _Asked()
+    options = PRELUDE["noting_options"]()
     with suppress(Exception):  # a check reports it
         if family == "vec_env":
             env.set_options(options)
             env.reset()
         else:
             env.reset(options=options)
-    return tuple(dict.fromkeys(name for name in options.names if name != "reset_mask"))
+    names = (name for name in options.names if isinstance(name, str) and name != "reset_mask")
+    return tuple(dict.fromkeys(names))
 
 
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says

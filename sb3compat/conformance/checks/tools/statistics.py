@@ -67,7 +67,7 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     those before they are clipped, may be what the record shows in some episodes. So numbers are
     wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
     the one of the autoreset, or that is set back with other rows, explains all of them; others are
-    noted. Those that are missing at truncations, and at no termination, are wrong as well.
+    noted. No episode has no step. Those that are missing at truncations, and at no termination, are wrong as well.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -83,6 +83,9 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
             for found, begun in zip(by_row(record), _begun_by_others(record), strict=True)
         ]
         told = [each for row in rows for each in row]
+        if key == "l":
+            for each in told:
+                yield expect("{0} >= 1", each.entry, should=f"{each.own}, {words}")
         other = sum(not each.is_right for each in told)
         if other and not _is_explained(rows):
             record.partly(

@@ -230,10 +230,15 @@ def _note_missing_truncation(given: Record | Scene) -> None:
         given.partly(NO_TRUNCATION)
 
 
-def _running_rows_are_not_truncated(record: Record, step: Call) -> Iterator[Demand]:
-    for i in record.running(step):
+def _other_rows_are_not_truncated(record: Record, step: Call) -> Iterator[Demand]:
+    """No row is that goes on, or whose info itself says that the episode has terminated."""
+    why = dict.fromkeys(record.running(step), "the row is not done")
+    for i in step.ended:
+        if PRELUDE["equal"](step.infos[i].value.get("terminated"), True):
+            why[i] = "the info has 'terminated': True"
+    for i, reason in why.items():
         flag = step.infos[i].get("TimeLimit.truncated", False)
-        yield expect("not {0}", flag, should="False, as the row is not done", row=i)
+        yield expect("not {0}", flag, should=f"False, as {reason}", row=i)
 
 
 def _flag_of_running_rows_or_at_the_limit(scene: Scene) -> Iterator[Demand]:
@@ -248,7 +253,7 @@ def _flag_of_running_rows_or_at_the_limit(scene: Scene) -> Iterator[Demand]:
     for _ in range(scene.choose(range(5))):
         env.step(act())
     for step in env.record.steps:
-        yield from _running_rows_are_not_truncated(env.record, step)
+        yield from _other_rows_are_not_truncated(env.record, step)
 
 
 @error(
@@ -267,7 +272,7 @@ def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
     """
     _note_missing_truncation(record)
     for step in record.through_endings:
-        yield from _running_rows_are_not_truncated(record, step)
+        yield from _other_rows_are_not_truncated(record, step)
     for end in ends(record):
         flag = end.call.infos[end.row].get("TimeLimit.truncated", False)
         terminated, truncated = end.alone.terminated, end.alone.truncated

@@ -292,14 +292,19 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
 @error(
     group="options",
     source=SB3_SOURCE,
-    needs=_WITH_OPTIONS,
+    needs=("seeding",),
     after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_used_once(scene: Scene) -> Iterator[Demand]:
     """Options are used for one reset; no later reset has them, the rows' own resets included.
 
-    Typical mistake: they are kept after the reset, and apply to all episodes of the run.
+    Where no options are known, the check passes some in which every name is missing, and asks
+    whether a later reset still looks for names in them. Typical mistake: they are kept after the
+    reset, and apply to all episodes of the run.
     """
+    if scene.subject.missing(("options",)):
+        yield from _no_later_reset_looks_into_options(scene)
+        return
     seed = scene.seed()
     # The rows' own resets come first. The user's options may lead to other episodes, though.
     known = scene.subject.endings and scene.subject.options is None
@@ -318,6 +323,23 @@ def options_used_once(scene: Scene) -> Iterator[Demand]:
         yield from _starts_like(by_itself, (first, other), i, "as without options")
     for i in scene.rows:
         yield from _starts_like(again, (second, another), i, "as without options")
+
+
+def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
+    seed = scene.seed()
+    env = scene.make()
+    options = scene.made_by("noting_options", "options")
+    env.set_options(options)
+    env.restart(seed)
+    if not options.live.names:
+        raise NotExercisedError("no reset looks for options by name")
+    scene.part(options, "names", "names").clear()
+    if scene.subject.endings:
+        env.to_an_end(scene.ending())
+    else:
+        env.restart(seed)
+    should = "[], as these options are of an earlier reset"
+    yield expect("{0} == []", options.attribute("names"), should=should)
 
 
 @warning(
