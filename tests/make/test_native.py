@@ -111,6 +111,20 @@ def test_mode_that_is_not_declared_is_an_argument() -> None:
         assert len(env.reset()) == 2
 
 
+def test_arguments_of_single_environments_alone_do_not_reach_a_native_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def native(num_envs: int, render_mode: str, **kwargs: Any) -> UnknownEnv:
+        assert kwargs == {"before": 1, "later": 2}
+        return UnknownEnv(fns(num_envs), AutoresetMode.SAME_STEP)
+
+    spec = gym.envs.registration.EnvSpec("Takes-v0", vector_entry_point=native)
+    monkeypatch.setitem(gym.registry, "Takes-v0", spec)
+    kwargs = {"before": 1, "disable_env_checker": True, "later": 2}
+    env = sb3compat.make_vec_env("Takes-v0", 2, env_kwargs=kwargs, vectorization_mode="native")
+    assert class_of(env) == "UnknownEnv"
+
+
 def test_native_environment_is_closed_where_the_single_one_cannot_be_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
