@@ -221,3 +221,32 @@ class MetadataThatNobodyCanWrite(RowsEnv):
     def __init__(self) -> None:
         super().__init__(Form())
         self.metadata: Any = MappingProxyType(self.metadata)
+
+
+class SearchingRow(RowEnv):
+    places = np.zeros(3)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.x, self.places = 0.0, self.np_random.uniform(-10, 10, 3)
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        slips = self.np_random.random() < 0.25
+        self.x += 0.0 if slips else float(action) - 1
+        self.done += 1
+        return self.observe(), float(-abs(self.x)), False, self.done >= self.length, {}
+
+    def observe(self) -> Any:
+        return np.array([np.abs(self.places - self.x).min(), self.done, 0.0])
+
+
+@accused("vector_env", "nothing_kept_over_ends", mode="SameStep")
+class ShowsTheNearestPlaceOnly(RowsEnv):
+    """A reset a step later draws two of the three places once more, and shows the same."""
+
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (12, 15, 15), kind="counted", sub_envs=False))
+
+    def make_row(self, i: int) -> RowEnv:
+        return SearchingRow(self.form, i)

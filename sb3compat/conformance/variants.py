@@ -161,9 +161,9 @@ def reset_and_on_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
     yield from _reset_and_on(record, twin, 1)
 
 
-def reset_and_on_a_step_earlier(record: Record, twin: Record) -> Iterator[Op]:
-    """The same with a reset in the place of the last two steps."""
-    yield from _reset_and_on(record, twin, 2)
+def reset_and_on_midway(record: Record, twin: Record) -> Iterator[Op]:
+    """The same with a reset in the place of the second half of the way, two steps at least."""
+    yield from _reset_and_on(record, twin, max(2, len(first_end(record)) // 2))
 
 
 def _reset_and_on(record: Record, twin: Record, early: int) -> Iterator[Op]:

@@ -276,12 +276,8 @@ class InfosSwappedWithReference(_InfosSwapped):
     pass
 
 
-@mutant("final_info_is_step_info", modes=("SameStep",))
-class FinalInfoIsTheResets(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        info = super().restart(i, info)
-        self.finals[i] = self.finals[i][0], info
-        return info
+class _SameKeys(RowsEnv):
+    """Resets and steps give the same keys."""
 
     def make_row(self, i: int) -> RowEnv:
         class Row(RowEnv):
@@ -290,6 +286,19 @@ class FinalInfoIsTheResets(RowsEnv):
                 return obs, {"x": self.x, "nested": {"done": 0}}
 
         return Row(self.form, i)
+
+
+@mutant("final_info_is_step_info", modes=("SameStep",))
+class FinalInfoIsTheResets(_SameKeys):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        info = super().restart(i, info)
+        self.finals[i] = self.finals[i][0], info
+        return info
+
+
+@mutant("final_info_is_step_info", modes=("SameStep",))
+class InfosOfTheSameKeysSwapped(_InfosSwapped, _SameKeys):
+    pass
 
 
 class _LastObsShown(RowsEnv):

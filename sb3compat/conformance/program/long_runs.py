@@ -57,7 +57,7 @@ def strays(starts, firsts, lasts):
         return False
     starts, firsts, lasts = map(np.array, (starts, firsts, lasts))
     away = (starts == starts[0]).all(axis=0) & (firsts != starts[0])
-    away &= (firsts != lasts) & (firsts % 1 != 0)
+    away &= (firsts != lasts) & (np.modf(firsts)[0] != 0)
     for column, count in enumerate(away.sum(axis=0).tolist()):
         chance = comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
         different = len(set(firsts[away[:, column], column].tolist()))

@@ -1,6 +1,7 @@
 """The helpers of reproductions, which are copied into the scripts: hence no annotations."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, no-any-return, var-annotated"
+# mypy: disable-error-code="type-arg"
 
 from copy import deepcopy
 
@@ -317,7 +318,8 @@ def noting_options():
     """Options without any name, which note the names that are looked for, and are never false."""
 
     class Noting(dict):
-        names = []
+        def __init__(self):
+            self.names = []
 
         def __bool__(self):
             return True

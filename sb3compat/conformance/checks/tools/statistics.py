@@ -67,7 +67,8 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     those before they are clipped, may be what the record shows in some episodes. So numbers are
     wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
     the one of the autoreset, or that is set back with other rows, explains all of them; others are
-    noted. No episode has no step. Those that are missing at truncations, and at no termination, are wrong as well.
+    noted. Those that are missing at truncations, and at no termination, are wrong as well; and so
+    is a length of zero.
 
     Raises:
         NotExercisedError: If it cannot be told.

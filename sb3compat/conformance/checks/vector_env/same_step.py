@@ -196,7 +196,8 @@ def _final_info_there_and_not_swapped(record: Record) -> Iterator[Demand]:
 def _not_of_the_reset(record: Record) -> Iterator[Demand]:
     """`final_info` is not what the reset gives, at all ends of episodes of different lengths.
 
-    That needs an entry that changes in an episode, and that each reset sets back to one value.
+    That needs an entry that changes in an episode, and that each reset sets back to one value. The
+    info of the row is then the reset's as well, or that of the step: the two are swapped.
     """
     for i, found in enumerate(by_row(record)):
         over = [episode for episode in found if episode.over]
@@ -205,6 +206,19 @@ def _not_of_the_reset(record: Record) -> Iterator[Demand]:
         finals = [episode.end.infos["final_info"].info(i) for episode in over]
         starts = [episode.end.infos.info(i) for episode in over]
         shared = set(finals[0].value).intersection(*(infos.value for infos in (*finals, *starts)))
+        asked = [episode for episode in found if episode.by != "auto"]
+        for key in (key for key in shared if asked and _is_set_back(asked, i, key, len(over))):
+            first = asked[0].start.infos.info(i)[key]
+            if not any(equal(start.value[key], first.value) for start in starts):
+                yield expect(
+                    "not all(equal(each, {0}) for each in {1})",
+                    first,
+                    Several([final[key] for final in finals]),
+                    finals[-1],
+                    what="{2}",
+                    should=f"the infos of the step, but {key!r} is that of a reset at each end",
+                    row=i,
+                )
         if all(
             equal(final.value[key], start.value[key])
             for key in shared
