@@ -326,13 +326,13 @@ def options_used_once(scene: Scene) -> Iterator[Demand]:
 
 
 def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
+    if not scene.subject.asked:
+        raise NotExercisedError("no reset looks for options by name")
     seed = scene.seed()
     env = scene.make()
     options = scene.made_by("noting_options", "options")
     env.set_options(options)
     env.restart(seed)
-    if not options.live.names:
-        raise NotExercisedError("no reset looks for options by name")
     scene.part(options, "names", "names").clear()
     if scene.subject.endings:
         env.to_an_end(scene.ending())
