@@ -211,7 +211,10 @@ class Pair:
         """Note the processes of our workers, and those below them."""
         # Those of a fork server are no children of this process, nor are the actors of Ray.
         pids = [] if self.on_ray else children()
-        pids = pids or sorted(set(self.ours.env_method("pid")))
+        if not pids:
+            # Another worker may have died after its answer to the step.
+            told = attempt(lambda: self.ours.env_method("pid"), *self.said)[0]
+            pids = sorted(set(told)) if told else [worker.pid for worker in self.workers]
         known = {process.pid: process for process in self.seen}
         for pid in [each for worker in pids for each in (worker, *descendants(worker))]:
             with suppress(ProcessLookupError):
