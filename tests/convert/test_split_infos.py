@@ -86,6 +86,13 @@ def test_dict_of_some_rows_that_others_do_not_have_is_refused(other: Any, nested
     same(split_infos(batched(rows[:2]), 2), rows[:2])
 
 
+@pytest.mark.parametrize("length", [2, 9])
+def test_array_of_a_row_among_empty_dicts_of_others_is_refused(length: int) -> None:
+    rows: list[dict[str, Any]] = [{"a": {}}, {"a": {}}, {"a": np.arange(length)}]
+    with pytest.raises(ConversionError, match=r"'a'.*the rows \[2\], which Gymnasium has mixed"):
+        split_infos(batched(rows), 3)
+
+
 @pytest.mark.parametrize("keys", [("k", Key("k")), (1, True)])
 def test_keys_that_are_equal_stay_what_they_are(keys: Any) -> None:
     for key in (*keys, *keys):

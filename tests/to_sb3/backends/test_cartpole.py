@@ -9,6 +9,7 @@ import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 import sb3compat
+from sb3compat._to_sb3.backends.cartpole import ResetRows
 from tests.envs import Identity
 from tests.to_sb3.backends.cartpole import RESET_BOUND, at_random, check_cartpole, native, within
 
@@ -34,6 +35,17 @@ def test_options_move_the_bounds_until_the_next_reset(wrap: Any) -> None:
     obs = env.reset()
     assert within(obs, -RESET_BOUND, RESET_BOUND)
     assert obs.min() < 0
+
+
+def test_rows_that_have_not_ended_begin_within_the_bounds_of_a_reset() -> None:
+    """Those whose episodes a wrapper ends."""
+    env = native(6, 10)
+    env.reset(seed=1, options={"low": 1.0, "high": 2.0})
+    mask = np.arange(6) < 5
+    obs, _ = ResetRows()(env, mask)
+    assert within(obs[mask], -RESET_BOUND, RESET_BOUND)
+    assert obs[mask].min() < 0 < obs[mask].max()
+    assert within(obs[~mask], 1.0, 2.0)
 
 
 @pytest.mark.parametrize("wrap", [lambda env: env, Identity], ids=["bare", "wrapped"])
