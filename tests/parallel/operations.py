@@ -69,6 +69,7 @@ class Pair:
         self.endings: Counter[str] = Counter()
         self.token = self.interrupts = 0
         self.seen: list[WorkerProcess] = []
+        self.workers: list[WorkerProcess] = []
         self.build()
 
     def build(self) -> None:
