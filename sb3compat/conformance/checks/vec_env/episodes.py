@@ -231,7 +231,7 @@ def _note_missing_truncation(given: Record | Scene) -> None:
 
 
 def _other_rows_are_not_truncated(record: Record, step: Call) -> Iterator[Demand]:
-    """No row is that goes on, or whose info itself says that the episode has terminated."""
+    """Neither rows that go on, nor those whose own info says that the episode has terminated."""
     why = dict.fromkeys(record.running(step), "the row is not done")
     for i in step.ended:
         if PRELUDE["equal"](step.infos[i].value.get("terminated"), True):
