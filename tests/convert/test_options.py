@@ -60,11 +60,12 @@ ONE = Incomparable()
         (np.arange(3), np.arange(3.0), False),
         (np.arange(3), [0, 1, 2], False),
         ({"deep": np.zeros(2)}, {"deep": np.ones(2)}, False),
+        (0.5, float("0.5"), True),  # equal, and not one object
         (ONE, ONE, True),
         (ONE, Incomparable(), False),
     ],
 )
-def test_arrays_are_compared_as_wholes_and_what_cannot_be_compared_is_another(
+def test_values_are_compared_as_wholes_and_what_cannot_be_compared_is_another(
     first: Any, second: Any, together: bool
 ) -> None:
     assert is_uniform([{"x": first}, {"x": second}]) == together

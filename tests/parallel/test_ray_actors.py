@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import signal
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,9 +21,11 @@ from tests.envs import script
 from tests.interpreter import needs_sb3
 from tests.interrupts import no_hang, raised_by
 from tests.lockstep import lockstep
+from tests.native import NativeEnv, RestartsRows
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
 from tests.parallel.known import Known
+from tests.parallel.own_values import split
 from tests.parallel.teams import KINDS, PROGRAM, parts_of
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
@@ -93,6 +97,19 @@ def test_large_observations_of_other_nodes_equal_dummy_vec_env(far: int) -> None
     # 180 kB for each actor; Ray sends up to 100 kB with the message.
     chosen = script(observation_space=Box(0, 255, (300, 200), np.uint8), lengths=(2, 3))
     lockstep(chosen, 6, lambda fns: spread(fns, 2, far), [PROGRAM[0], *PROGRAM[2:]])
+
+
+@needs_sb3
+@pytest.mark.usefixtures("connected")
+def test_native_parts_on_another_node_equal_dummy_vec_env() -> None:
+    def build(fns: Any) -> Any:
+        kinds = zip(split(fns, [2, 3]), (NativeEnv, RestartsRows), strict=True)
+        parts = [partial(cls, own, AutoresetMode.DISABLED) for own, cls in kinds]
+        return spread(parts, 2, far=1)
+
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="none")
+    steps = [("step", number) for number in range(8)]
+    lockstep(chosen, 5, build, [("seed", 3), ("reset", None), *steps])
 
 
 # --- faults -----------------------------------------------------------------------------------

@@ -21,11 +21,21 @@ class Screen(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("stream", [Screen(), io.StringIO()], ids=["terminal", "file"])
+@pytest.mark.parametrize(
+    ("screen", "term"),
+    [(True, "xterm"), (True, None), (True, "dumb"), (False, "xterm")],
+    ids=["terminal", "unknown terminal", "dumb terminal", "file"],
+)
 def test_quick_start_says_nothing_and_a_slow_one_more_and_more(
-    stream: io.StringIO, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    screen: bool,
+    term: str | None,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("TERM", "xterm")
+    stream = Screen() if screen else io.StringIO()
+    monkeypatch.delenv("TERM", raising=False)
+    if term is not None:
+        monkeypatch.setenv("TERM", term)
     caplog.set_level(logging.INFO, "sb3compat")
     seconds = 0
     shown = Signs(stream, lambda: float(seconds))
@@ -37,7 +47,7 @@ def test_quick_start_says_nothing_and_a_slow_one_more_and_more(
     shown.clear()
     assert [records.index(count) for count in (1, 2, 3)] == [3, 13, 23]
     assert caplog.messages[0] == "3 s, details"
-    if stream.isatty():
+    if screen and term != "dumb":
         assert [lines.index(count) for count in (1, 2)] == [3, 4]
         assert stream.getvalue().startswith("\rsb3compat: 3 s\x1b[K\r")
         assert stream.getvalue().endswith("\r\x1b[K")  # nothing stays

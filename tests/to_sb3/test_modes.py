@@ -141,6 +141,7 @@ def test_padding_presents_the_reset_step_as_the_ending() -> None:
                     "sb3compat.padding", "TimeLimit.truncated", "terminal_observation"
                 }  # fmt: skip
                 same(infos[i]["terminal_observation"], final)
+                assert infos[i]["sb3compat.padding"] is True
                 assert infos[i]["TimeLimit.truncated"] is cut
                 assert rewards[i] == 0
                 assert env.reset_infos[i].keys() == {"resets", "seed", "shared", "given"}
