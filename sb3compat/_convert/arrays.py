@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -120,11 +120,13 @@ def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:
 
     A cast is safe between floats of different precision (NumPy's `same_kind`), and wherever every
     value stays the same: SB3 itself sends float32 actions for MultiBinary. An integer that does
-    not fit is not safe, although `same_kind` lets it wrap around.
+    not fit is not safe, although `same_kind` lets it wrap around, or become another float.
     """
-    if np.can_cast(array.dtype, dtype, "safe") or (
-        dtype.kind in "fc" and np.can_cast(array.dtype, dtype, "same_kind")
-    ):
+    from_floats = array.dtype.kind in "fc"
+    # NumPy calls a cast of integers of 64 bits to float64 safe.
+    exact = from_floats or dtype.kind not in "fc" or array.itemsize < dtype.itemsize
+    rule: Literal["same_kind", "safe"] = "same_kind" if from_floats else "safe"
+    if exact and np.can_cast(array.dtype, dtype, rule):
         return array.astype(dtype)
     if array.dtype.kind not in "biuf":
         return None

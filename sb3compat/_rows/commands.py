@@ -189,10 +189,19 @@ def _listed(info: ClassInfo) -> Sequence[type]:
     return [cls for part in parts for cls in _listed(part)]
 
 
+def _has(env: SingleEnv, name: str) -> bool:
+    """Whether `get` would find the attribute, as SB3 asks; `has_wrapper_attr` may say otherwise."""
+    try:
+        env.get_wrapper_attr(name)
+    except AttributeError:
+        return False
+    return True
+
+
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "step": step_env,
     "reset": lambda env, kwargs: reset_result(env.reset(**kwargs)),
-    "has": lambda env, name: env.has_wrapper_attr(name),
+    "has": _has,
     "get": lambda env, name: env.get_wrapper_attr(name),
     "set": setattr,
     "write": lambda env, name, value: env.set_wrapper_attr(name, value),

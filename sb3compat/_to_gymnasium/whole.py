@@ -46,6 +46,7 @@ from sb3compat._upstream.vec_env import (
     forget_waiting,
     keeps_infos,
     passes_seeds_and_options,
+    set_waiting,
     set_waiting_options,
     shares_infos,
     waiting_options,
@@ -194,11 +195,14 @@ class WholeSteps:
                 f"when it was adapted, but a wrapper's settings were changed: now it is {space}. "
                 "Adapt it again. Nothing was reset."
             )
+        waiting = waiting_seeds(self._base), waiting_options(self._base)
         try:
             batch = self._answer(self._call_reset, seeds, options)
-        finally:
-            # Seeds and options are used once, also if the reset fails or forgets to clear them.
-            forget_waiting(self._base)
+        except BaseException:
+            # What was set on the VecEnv waits on, as in SB3; what this reset was passed does not.
+            set_waiting(self._base, *waiting)
+            raise
+        forget_waiting(self._base)  # also if its reset forgets to clear them
         observations = self._owned(batch)
         self.forget()
         if self._holding:

@@ -142,7 +142,7 @@ class SameStep:
         top = {key: value for key, value in step.infos.items() if key not in reserved}
         row_infos = split_step_infos(top, step.truncated)
         reset_infos: dict[int, Info] = {}
-        if self._is_sure and finals:
+        if finals and (self._is_sure or self._base.holds_single_envs):
             self._keep_own_keys(
                 {k: v for k, v in step.infos.items() if k in reserved}, step, row_infos
             )

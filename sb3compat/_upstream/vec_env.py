@@ -147,6 +147,14 @@ def set_waiting_options(vec_env: Any, options: Sequence[Options]) -> None:
     set_private(vec_env, "_options", list(options))
 
 
+def set_waiting(vec_env: Any, seeds: Sequence[int | None], options: Sequence[Options]) -> None:
+    """Set both, as `waiting_seeds` and `waiting_options` returned them."""
+    if seeds:
+        set_waiting_seeds(vec_env, seeds)
+    if options:
+        set_waiting_options(vec_env, options)
+
+
 def passes_seeds_and_options(vec_env: object) -> bool:
     """Whether its reset passes the stored seed and options to each row."""
     return derives_from(vec_env, "DummyVecEnv") or derives_from(vec_env, "SubprocVecEnv")

@@ -33,7 +33,7 @@ from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import Draws, episodes, opening, program
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
-from sb3compat.conformance.subject.pace import makes_of
+from sb3compat.conformance.subject.pace import long_programs_of, makes_of
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 from sb3compat.conformance.values import Value
@@ -165,9 +165,6 @@ def expect(
 _CONDITION = "<condition>"
 _NAMES = {"np": np, **PRELUDE}
 
-# So many programs of several episodes each row follow the others.
-_LONG_PROGRAMS = 3
-
 # A clause judges one record; a comparison judges it together with a variant of it.
 Clause = Callable[..., Iterator[Demand]]
 Variant = Callable[[Record, Record], Iterable[Op]]
@@ -269,7 +266,7 @@ class Records:
         if variant is not None:
             return list(self._with_twins(self._known[key], variant))
         if key not in self._long:
-            self._long[key] = list(self._make(settings, _LONG_PROGRAMS, episodes))
+            self._long[key] = list(self._make(settings, long_programs_of(self._subject), episodes))
         return [(record,) for record in (*self._known[key], *self._long[key])]
 
     def _with_twins(self, records: list[Record], variant: Variant) -> Iterator[tuple[Record, ...]]:

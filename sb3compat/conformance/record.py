@@ -31,8 +31,8 @@ _ATTRIBUTES = (
 # ones that the environment does not know.
 _HARMLESS = {
     "reset", "seed", "step", "action_space.seed", "single_action_space.seed", "call",
-    "env_is_wrapped", "get_attr", "get_images", "has_attr", "render", "set_attr",
-    "step_async", "step_wait",
+    "env_is_wrapped", "env_method", "get_attr", "get_images", "has_attr", "learn", "render",
+    "set_attr", "set_options", "step_async", "step_wait",
 }  # fmt: skip
 
 # The numbers of the calls of other records begin this far apart.

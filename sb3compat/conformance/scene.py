@@ -70,7 +70,9 @@ class Scene(Choices):
         self._instances, self._new = instances, new
         self._before_make, self._before_call = before_make, before_call
         self._opened: list[tuple[Record, Any]] = []
-        self._lent = False
+        self._around: list[Record] = []
+        self._undo: list[Callable[[], object]] = []
+        self._spoilt = False
         self._number = -1
 
     def partly(self, missing: str) -> None:
@@ -130,7 +132,9 @@ class Scene(Choices):
         record.made = f"{name} = {op.text}"
         self._before_call(record.made)
         self.records.append(record)
-        self._lent = True
+        self._around.append(record)
+        # Helpers of scripts look into instances, or change them.
+        self._spoilt |= isinstance(maker, str)
         positional, named = arguments(op, None)
         try:
             return Recorded(self, record, given.value(*positional, **named))
@@ -146,6 +150,11 @@ class Scene(Choices):
             call = record.made.partition(" = ")[2]
             record.made = f"error = caught(lambda: {call})"
             return Recorded(self, record, None), Value(-1, "error", failure.error, failure.error)
+
+    def undo(self, function: Callable[[], object]) -> None:
+        """Note what undoes the last call of a helper, before an instance is handed on."""
+        self._undo.append(function)
+        self._spoilt = False
 
     def part(self, env: Recorded, path: str, name: str) -> Recorded:
         """An attribute of an instance, as an object with a name of its own."""
@@ -164,7 +173,7 @@ class Scene(Choices):
         self._opened = [
             (record, kept.live if live is env.live else live) for record, live in self._opened
         ]
-        env.live = None
+        env.live, self._spoilt = None, True
         self.records.append(Record(self.subject, "", self._next()))
         self.records[-1].made = f"del {env.record.name}"
         self.made_by(self.imported("gc", "collect")[0], "unreachable")
@@ -247,12 +256,14 @@ class Scene(Choices):
             whole: Whether the scenario came to its end.
         """
         calm = all(
-            record.settled and not any(call.is_caught for call in record.calls)
-            for record, _ in self._opened
+            record.settled and not any(call.failure for call in record.calls)
+            for record in (*(record for record, _ in self._opened), *self._around)
         )
         names = {id(env): record.name for record, env in self._opened}
         envs = [env for _, env in self._opened]
-        keep = whole and calm and not self._lent and self._instances.shared
+        keep = whole and calm and not self._spoilt and self._instances.shared
+        for undo in self._undo if keep else ():
+            undo()
         for env in reversed(self._instances.give_back(envs, keep=keep)):
             self._before_call(f"{names[id(env)]}.close()")
             self._instances.end(env)

@@ -282,6 +282,9 @@ class Wrapper:
     def reset(self) -> Any:
         return self.env.reset()
 
+    def close(self) -> None:
+        self.env.close()
+
 
 MAKER = Given("Wrapper", Wrapper)
 
@@ -293,18 +296,39 @@ def test_a_class_that_was_not_imported_is_refused() -> None:
         scene.made_by(unfit, "env", scene.make())
 
 
-@pytest.mark.parametrize("lent", [True, False])
-def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
+def _wrapped(scene: Scene, env: Recorded) -> Recorded:
+    return scene.made_by(MAKER, "wrapped", env, options={"size": 2})
+
+
+def _helped(scene: Scene, env: Recorded) -> Recorded:
+    return scene.made_by("open_below", "found", env)
+
+
+@pytest.mark.parametrize(
+    ("use", "handed_on"),
+    [
+        (lambda scene, env: env.reset(), True),
+        (lambda scene, env: scene.caught(env.reset), True),
+        (lambda scene, env: scene.caught(env.get_attr, "no_such_attribute"), False),
+        (lambda scene, env: env.close(), False),
+        (lambda scene, env: _wrapped(scene, env).reset(), True),
+        (lambda scene, env: _wrapped(scene, env).close(), False),
+        (lambda scene, env: scene.delete(_wrapped(scene, env), env), False),
+        (lambda scene, env: _helped(scene, env), False),
+        (lambda scene, env: scene.undo(_helped(scene, env).live.clear), True),
+    ],
+    ids=["reset", "look", "error", "close", "wrap", "close it", "delete it", "help", "undo it"],
+)
+def test_an_instance_is_handed_on_where_a_reset_undoes_what_was_done(
+    use: Callable[[Scene, Recorded], object], handed_on: bool
+) -> None:
     subject = replace(examine(TinyVecEnv), shared=True)
     instances = subject.instances()
     scene = Scene(subject, instances, Draws(), lambda: None, lambda text: None)
-    env = scene.make()
-    if lent:
-        scene.made_by(MAKER, "wrapped", env, options={"size": 2})
-    env.reset()
+    use(scene, scene.make())
     scene.close(whole=True)
     _, used = instances.take(0)
-    assert used is not lent
+    assert used is handed_on
 
 
 def test_all_that_a_program_needs_is_in_the_journal() -> None:

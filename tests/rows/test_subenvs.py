@@ -11,7 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.wrappers import TimeLimit
 
 import sb3compat
-from tests.envs import Identity, Strict, fns, script
+from tests.envs import Identity, ScriptedEnv, Strict, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 from tests.native import NativeEnv
@@ -230,6 +230,23 @@ def test_what_a_native_environment_answers_by_getattr_is_found(wrap: Any) -> Non
     assert env.has_attr("masks")
     assert not env.has_attr("nothing")
     assert env.env_method("masks") == [1, 1]
+
+
+class Legacy(ScriptedEnv):
+    """Answers to an old name."""
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        return 3 if name == "legacy" else super().get_wrapper_attr(name)
+
+
+@pytest.mark.parametrize("build", [SyncVectorEnv, AsyncVectorEnv, forked])
+def test_an_attribute_is_there_if_it_can_be_read_as_in_sb3(build: Any) -> None:
+    made = [lambda row=row: Legacy(script(), row) for row in range(2)]
+    ours = build(made)
+    for env in (ours if build is forked else sb3compat.to_sb3(ours), DummyVecEnv(made)):
+        assert [env.has_attr(name) for name in ("legacy", "mu", "nothing")] == [True, True, False]
+        assert env.get_attr("legacy") == [3, 3]
+        env.close()
 
 
 def test_environment_may_refuse_attributes_that_it_does_not_know() -> None:

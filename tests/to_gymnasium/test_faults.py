@@ -120,6 +120,23 @@ def test_options_of_a_failed_reset_are_forgotten(kind: str) -> None:
     assert infos["seed"].tolist() == [-1, -1]
 
 
+@wrapped_or_not
+def test_what_was_set_on_the_vec_env_waits_until_a_reset_succeeds(kind: str) -> None:
+    vec_env = WRAPPED[kind](dummy(faulty()))
+    envs = sb3compat.to_gymnasium(vec_env)
+    vec_env.seed(5)
+    vec_env.set_options([{}, {"fail": 1}])
+    for _ in range(2):
+        with pytest.raises(KeyError, match="options"):
+            envs.reset()
+    vec_env.set_options({"x": 1})
+    with pytest.raises(KeyError, match="options"):
+        envs.reset(seed=7, options={"fail": 1})
+    _, infos = envs.reset()
+    assert infos["seed"].tolist() == [5, 6]
+    assert infos["option"].tolist() == [1, 1]
+
+
 class Unpicklable:
     def __reduce__(self) -> Any:
         return int, ("no number",)

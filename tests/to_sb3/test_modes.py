@@ -258,6 +258,23 @@ def test_keys_of_endings_may_be_keys_of_sub_environments(
     lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=finals)
 
 
+@class_of
+def test_rows_of_a_derived_class_keep_such_keys_until_they_end(cls: Any) -> None:
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+    step = cls.step
+    # Of a class with a `step` of its own only the interface is known.
+    own = type("Own", (cls,), {"step": lambda env, actions: step(env, actions)})
+
+    def wrap(env: Any) -> Any:
+        return Gives(env, step={"final_obs": np.arange(3.0), "final_info": {"x": 1}})
+
+    def build(fns: Any) -> Any:
+        return own([lambda fn=fn: wrap(fn()) for fn in fns], autoreset_mode=SAME_STEP)
+
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
+    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=wrap)
+
+
 @pytest.mark.parametrize("make", [wrapped, adapted])
 def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -199,6 +199,24 @@ class ClosesInTheMainThreadOnly(Points):
     def close(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             threading.Event().wait()
+        super().close()
+
+
+@mutant("close_returns")
+class ClosesAllInstances(Points):
+    pool: ClassVar[set[int]] = set()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pool.add(id(self))
+
+    def step_wait(self) -> Any:
+        if id(self) not in self.pool:
+            raise RuntimeError("the pool was shut down")
+        return super().step_wait()
+
+    def close(self) -> None:
+        self.pool.clear()
         super().close()
 
 

@@ -172,6 +172,16 @@ class OptionsNotCopied(Points):
             self._options = [options] * self.num_envs
 
 
+@mutant("options_copied", options=None)
+class FillsInDefaults(OptionsNotCopied):
+    """Nobody says which options it takes."""
+
+    def reset(self) -> Any:
+        for options in self._options:
+            options.setdefault("layout", 0)
+        return super().reset()
+
+
 # Ownership
 
 

@@ -66,6 +66,13 @@ class FirstSeedOnly(RowsEnv):
         return found
 
 
+@mutant("seed_list_by_row")
+class MixesTheSeedsOfAList(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        more = sum(seed) if isinstance(seed, list) and None not in seed else 0
+        return [s if s is None else s + more for s in super().seeds(seed)]
+
+
 @mutant(
     "seed_int_is_seed_plus_i",
     referenced=True,
@@ -108,6 +115,25 @@ class CounterGoesOn(RowsEnv):
             for row, done in zip(self.rows, before, strict=True):
                 row.done = done if done < row.length else 0
         return result
+
+
+@mutant(
+    "reset_clears_counters",
+    may_fail=("masked_reset_restarts_masked", "one_reset_per_episode"),
+    lengths=(9, 14, 20),
+)
+class NumberDrawnAhead(RowsEnv):
+    """Numbers are drawn in pairs, and a seed does not discard the second one of a pair."""
+
+    spare = False
+
+    def advance(self, actions: list[Any]) -> None:
+        self.spare = not self.spare
+        super().advance(actions)
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        info = super().begin(i, seed, options)
+        return super().begin(i, None, options) if self.spare else info
 
 
 @mutant("options_not_mutated")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -143,6 +143,24 @@ class ClosesInTheMainThreadOnly(RowsEnv):
     def close(self, **kwargs: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
             threading.Event().wait()
+        super().close(**kwargs)
+
+
+@mutant("close_returns")
+class ClosesAllInstances(RowsEnv):
+    pool: ClassVar[set[int]] = set()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pool.add(id(self))
+
+    def step(self, actions: Any) -> Any:
+        if id(self) not in self.pool:
+            raise RuntimeError("the pool was shut down")
+        return super().step(actions)
+
+    def close(self, **kwargs: Any) -> None:
+        self.pool.clear()
         super().close(**kwargs)
 
 

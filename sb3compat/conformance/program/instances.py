@@ -1,7 +1,8 @@
 """Instances that one program hands on to the next, where making a new one takes long.
 
-Only a program that reset, stepped, seeded and looked hands its instances on. What it may have left
-behind otherwise (an attribute, a wrapper, a step that failed) would be found in the next program.
+A program hands its instances on unless it closed one, or a call failed: what else it may have left
+behind, a seed and a reset undo. A failure that a used instance shows counts only if a new one
+shows it, too.
 """
 
 from __future__ import annotations

@@ -270,7 +270,10 @@ def open_below(env):
 
 
 def tell_options(env):
-    """Let the reset of each row put the option `probe` into its info; the row never gets it."""
+    """Let the reset of each row put the option `probe` into its info; the row never gets it.
+
+    Returns a function that undoes it.
+    """
     import gymnasium as gym
 
     def watch(single, reset):
@@ -285,8 +288,10 @@ def tell_options(env):
     singles = getattr(env, "unwrapped", env).get_attr("unwrapped")
     if len({id(each) for each in singles if isinstance(each, gym.Env)}) < env.num_envs:
         raise TypeError("the rows are no environments of their own")
-    for single in singles:
-        watch(single, single.reset)
+    resets = [single.reset for single in singles]
+    for single, reset in zip(singles, resets):  # noqa: B905
+        watch(single, reset)
+    return lambda: [setattr(*of) for of in zip(singles, ["reset"] * len(resets), resets)]  # noqa: B905
 
 
 def singles_of(make_env, n):

@@ -86,7 +86,7 @@ def scout(
         truncates = any(ending.truncated for ending in endings)
         if endings and not notes and not truncates:
             tell("looking at later ends of episodes")
-            most = steps_of(rough(search.step_seconds))
+            most = steps_of(rough(search.step_seconds)) // (2 * len(endings))
             truncates = any(truncates_later(subject, each, instances, most) for each in endings)
             notes += [] if truncates else [_NOT_TRUNCATED]
         found = replace(

@@ -8,6 +8,7 @@ from typing import Any
 from sb3compat.conformance.checks.tools.comparing import calls_alike
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Call
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
@@ -145,7 +146,7 @@ def telling_options(scene: Scene, name: str = "env") -> Recorded:
     """A new instance whose resets show the options that get to the rows."""
     env = scene.make(name)
     if scene.subject.options is None:
-        scene.made_by("tell_options", "_", env)
+        scene.undo(scene.made_by("tell_options", "_", env).live)
     return env
 
 
@@ -159,12 +160,27 @@ def patience(subject: Subject) -> int:
     return 2 + round(10 * subject.make_seconds)
 
 
-def close_returning(env: Recorded) -> Iterator[Demand]:
-    """`close` returns."""
-    error = env.within(patience(env.record.subject), env.close).error
+def close_returning(scene: Scene) -> Iterator[Demand]:
+    """`close` returns, and another instance goes on."""
+    env = scene.make()
+    scene.caught(env.reset)
+    other = scene.make("other") if scene.choose((False, True)) else None
+    begun = [] if other is None else _begun(other)
+    error = env.within(patience(scene.subject), env.close).error
     if isinstance(error.value, str):
-        env.scene.forget(env)  # it would hang once more
+        scene.forget(env)  # it would hang once more
     yield expect("not isinstance({0}, str)", error, should="no hang: `close` returns")
+    if other is not None and not any(call.failure for call in begun):
+        for call in _begun(other):
+            should = "None: another instance was closed, not this one"
+            yield expect("{0} is None", call.error, should=should)
+
+
+def _begun(env: Recorded) -> list[Call]:
+    """A reset and a step, both of which may raise."""
+    scene = env.scene
+    actions = batch(scene.subject, [scene.subject.actions[0]] * scene.n)
+    return [scene.caught(env.reset), scene.caught(env.step, actions)]
 
 
 class Twins:

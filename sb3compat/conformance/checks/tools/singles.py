@@ -131,6 +131,8 @@ def stable(each: Beside) -> tuple[Value, Value] | None:
 
     What both have is no clock time.
     """
+    if each.alone.copies["info"] == {}:
+        return each.alone.info, each.alone.info
     other = single_of(each.record, each.row, "other")
     if other is None or each.place >= len(other.calls) or not other.calls[each.place].complete:
         return None

@@ -18,14 +18,13 @@ _AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_retur
 
 @error(group="life", source=SB3_SOURCE, after=())
 def close_returns(scene: Scene) -> Iterator[Demand]:
-    """`close()` returns, in the middle of an episode too.
+    """`close()` returns, in the middle of an episode too, and leaves other instances alone.
 
-    Otherwise a script that has done its work never ends. Typical mistakes: `close` joins worker
-    processes that wait for a command, or waits for a step that nobody has asked for.
+    Otherwise a script that has done its work never ends, or one that closes the environment of its
+    evaluation cannot go on. Typical mistakes: `close` joins worker processes that wait for a
+    command, or waits for a step that nobody has asked for; it shuts down what all instances use.
     """
-    env = scene.make()
-    scene.caught(env.reset)
-    yield from close_returning(env)
+    yield from close_returning(scene)
 
 
 @warning(group="life", source=SB3_SOURCE, after=("close_returns",))

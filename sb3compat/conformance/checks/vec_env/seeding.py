@@ -31,6 +31,8 @@ from sb3compat.conformance.variants import again, seeded_late
 _SEEDED = (*DETERMINISTIC, "seed_returns_n")
 _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
 _WITH_OPTIONS = ("options", "seeding")
+# Options that no environment looks for.
+_MEANINGLESS = {"nothing": 0}
 
 # So often is an environment reset under no new seed; less often if that takes so many seconds.
 _ROUNDS, _FEW_ROUNDS, _LONG_RESET = 16, 6, 0.1
@@ -345,15 +347,25 @@ def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
 @warning(
     group="options",
     source=SB3_SOURCE,
-    needs=_WITH_OPTIONS,
+    needs=("seeding",),
     after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_copied(scene: Scene) -> Iterator[Demand]:
     """`set_options` copies the dict: later changes by the caller make no difference.
 
-    Nor does the environment change the caller's dict. SB3's base class makes deep copies.
+    Nor does the environment change the caller's dict. SB3's base class makes deep copies. Where no
+    options are known, the check passes one that means nothing, and looks whether it stays alone.
     """
     seed = scene.seed()
+    if scene.subject.missing(("options",)):
+        options = scene.let("options", _MEANINGLESS)
+        env = scene.make()
+        calls = scene.caught(env.set_options, options), scene.caught(env.reset)
+        if any(call.failure is not None for call in calls):
+            raise NotExercisedError("it refuses options that it does not know")
+        given = constant(_MEANINGLESS)
+        yield expect("equal({0}, {1})", options.value, given, should="as the caller made it")
+        return
     special = _twice(scene, seed, options_of(scene))
     options = scene.let("options", options_of(scene))
     env = telling_options(scene)

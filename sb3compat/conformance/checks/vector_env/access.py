@@ -132,14 +132,13 @@ def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
 
 @error(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())
 def close_returns(scene: Scene) -> Iterator[Demand]:
-    """`close()` returns, in the middle of an episode too.
+    """`close()` returns, in the middle of an episode too, and leaves other instances alone.
 
-    Otherwise a script that has done its work never ends. Typical mistakes: `close` joins worker
-    processes that wait for a command, or waits for a step that nobody has asked for.
+    Otherwise a script that has done its work never ends, or one that closes the environment of its
+    evaluation cannot go on. Typical mistakes: `close` joins worker processes that wait for a
+    command, or waits for a step that nobody has asked for; it shuts down what all instances use.
     """
-    env = scene.make()
-    scene.caught(env.reset)
-    yield from close_returning(env)
+    yield from close_returning(scene)
 
 
 @warning(

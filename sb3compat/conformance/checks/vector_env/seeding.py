@@ -39,6 +39,7 @@ from sb3compat.conformance.values import Several, Value, constant
 from sb3compat.conformance.variants import again
 
 _NO_RANDOM_START = "it does not start at random"
+_LASTS = "something lasts over a reset"
 
 equal, stable, starts_like = map(PRELUDE.__getitem__, ("equal", "stable", "starts_like"))
 
@@ -172,8 +173,9 @@ def seeds_differ_by_row(scene: Scene) -> Iterator[Demand]:
 def seed_list_by_row(scene: Scene) -> Iterator[Demand]:
     """If `reset(seed=[...])` takes a list, it holds the seed of each row.
 
-    Typical mistake: only the first one is used, and the caller who repeats a row by its own seed
-    gets another episode. An environment without seeds by row refuses a list.
+    Typical mistakes: only the first one is used, or all are mixed into one, and the caller who
+    repeats a row by its own seed gets another episode. An environment without seeds by row refuses
+    a list.
     """
     env = scene.make()
     seed = scene.seed()
@@ -187,6 +189,13 @@ def seed_list_by_row(scene: Scene) -> Iterator[Demand]:
     got = Several([obs_of(env.record, start, i) for start in listed])
     should = "different, as the seeds of the row are"
     yield expect("distinct({0}) > 1", got, should=should, row=i)
+    # The seed of the row stays, and those of all others change, after a first repetition.
+    others = [([s + k for s in before], [s + k for s in after]) for k in (0, 0, 1000, 2000)]
+    starts = [env.reset(seed=[*low, seed + i, *high]) for low, high in others]
+    first, again, *later = (obs_of(env.record, start, i) for start in starts)
+    if equal(first.value, again.value) and scene.subject.capabilities.get("separate_rows"):
+        should = "the same, as only the seeds of other rows are others"
+        yield expect("distinct([{0}, *{1}]) == 1", first, Several(later), should=should, row=i)
 
 
 def _as_with_a_list(scene: Scene) -> Iterator[Demand]:
@@ -238,6 +247,8 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     rows = env.to_an_end(ending).ended
     _, twin = _reset_like_new(scene, env, ending)
+    if not _alike(env, twin):  # it has ended an episode more, which may matter even under a seed
+        raise NotExercisedError(_LASTS)
     actions = scene.actions()
     if scene.disabled:
         error = scene.caught(env.step, actions).error
@@ -257,10 +268,12 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     new=True,
 )
 def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
-    """After `reset()` an episode has its full time limit.
+    """After `reset()` an episode has its full time limit, and a seed what it has in a new instance.
 
     A step counter that goes on counting truncates the next episode too soon. Set it to zero in
-    `reset`, also in the middle of an episode.
+    `reset`, also in the middle of an episode. A random number that is drawn ahead and kept makes
+    the next seeded episode another one; Gymnasium's `check_env` demands the same one as well. If
+    something must last, declare the capability `repeatable` as missing.
     """
     ending = scene.ending()
     if ending.steps < 2:
@@ -271,6 +284,11 @@ def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
         env.go_on(act())
     act, twin = _reset_like_new(scene, env, ending)
     why = "as in an environment that was reset before any step"
+    if scene.subject.capabilities.get("repeatable"):
+        first, should = twin.last.obs, f"{why}, under the same seed"
+        yield expect("equal({0}, {1})", env.last.obs, first, should=should, like=first)
+    elif not _alike(env, twin):
+        raise NotExercisedError(_LASTS)
     for _ in range(ending.steps):
         one, other = step_both(env, twin, act())
         for a, b in ((other.terminations, one.terminations), (other.truncations, one.truncations)):
@@ -285,16 +303,15 @@ def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
 def _reset_like_new(
     scene: Scene, env: Recorded, ending: Ending
 ) -> tuple[Callable[[], Any], Recorded]:
-    """Reset, and make a twin that is reset for the first time; what draws actions, and the twin.
-
-    Raises:
-        NotExercisedError: If something lasts over a reset that may last.
-    """
+    """Reset, and make a twin that is reset for the first time; what draws actions, and the twin."""
     act = seeded_start(env, ending)
     twin = scene.make("twin")
-    if not equal(env.last.obs.value, twin.reset(seed=ending.seed).obs.value):
-        raise NotExercisedError("something lasts over a reset")
+    twin.reset(seed=ending.seed)
     return act, twin
+
+
+def _alike(env: Recorded, twin: Recorded) -> bool:
+    return bool(equal(env.last.obs.value, twin.last.obs.value))
 
 
 @warning(group="options", source=RESET)
@@ -311,9 +328,10 @@ def options_not_mutated(scene: Scene) -> Iterator[Demand]:
     if scene.subject.capabilities.get("masked_reset"):
         choices.append({"reset_mask": np.ones(scene.n, bool)})
     env, _ = scene.start()
-    given = scene.choose(choices or [{}])
+    given = scene.choose([*choices, {"nothing": 0}])  # what no environment looks for
     options = scene.let("options", given)
-    env.reset(options=options)
+    if scene.caught(env.reset, options=options).failure is not None and given not in choices:
+        raise NotExercisedError("it refuses options that it does not know")
     should = f"{short(given)}, as before"
     yield expect("equal({0}, {1})", options.value, constant(given), should=should)
 
