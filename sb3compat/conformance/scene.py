@@ -133,13 +133,17 @@ class Scene(Choices):
         self._before_call(record.made)
         self.records.append(record)
         self._around.append(record)
-        # Helpers of scripts look into instances, or change them.
-        self._spoilt |= isinstance(maker, str)
         positional, named = arguments(op, None)
         try:
-            return Recorded(self, record, given.value(*positional, **named))
+            made = given.value(*positional, **named)
         except (Exception, SystemExit) as error:
+            self._spoilt = True
             raise EnvFailureError(record.made, error, trace_of(error, last=12)) from error
+        # Helpers of scripts look into an instance, or change it; some return what undoes that.
+        if isinstance(maker, str):
+            self._undo += [made] if callable(made) else []
+            self._spoilt |= not callable(made)
+        return Recorded(self, record, made)
 
     def tried(self, maker: Given, name: str, *args: Any, **kwargs: Any) -> tuple[Recorded, Value]:
         """What a function makes, as `made_by`, and the exception that it raised, or None."""
@@ -150,11 +154,6 @@ class Scene(Choices):
             call = record.made.partition(" = ")[2]
             record.made = f"error = caught(lambda: {call})"
             return Recorded(self, record, None), Value(-1, "error", failure.error, failure.error)
-
-    def undo(self, function: Callable[[], object]) -> None:
-        """Note what undoes the last call of a helper, before an instance is handed on."""
-        self._undo.append(function)
-        self._spoilt = False
 
     def part(self, env: Recorded, path: str, name: str) -> Recorded:
         """An attribute of an instance, as an object with a name of its own."""

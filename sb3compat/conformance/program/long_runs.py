@@ -291,7 +291,12 @@ def tell_options(env):
     resets = [single.reset for single in singles]
     for single, reset in zip(singles, resets):  # noqa: B905
         watch(single, reset)
-    return lambda: [setattr(*of) for of in zip(singles, ["reset"] * len(resets), resets)]  # noqa: B905
+
+    def undo():
+        for single, reset in zip(singles, resets):  # noqa: B905
+            single.reset = reset
+
+    return undo
 
 
 def singles_of(make_env, n):

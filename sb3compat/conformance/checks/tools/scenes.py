@@ -146,7 +146,7 @@ def telling_options(scene: Scene, name: str = "env") -> Recorded:
     """A new instance whose resets show the options that get to the rows."""
     env = scene.make(name)
     if scene.subject.options is None:
-        scene.undo(scene.made_by("tell_options", "_", env).live)
+        scene.made_by("tell_options", "_", env)
     return env
 
 
