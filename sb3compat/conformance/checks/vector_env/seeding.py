@@ -264,7 +264,7 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     source=RESET,
     needs=("seeding",),
     # Other rows may end before the reset.
-    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset", "seed_works_again"),
     new=True,
 )
 def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
