@@ -309,11 +309,14 @@ class Pair:
         """Bring both together by a reset with a seed, or close ours if it says so."""
         self.go()
         self.waiting = None
+        if self.on_ray:  # on a loaded machine, the process of a new actor takes long to start
+            self.ours._source._workers._timeout = 60
         for _ in range(5):
             self.token += 1
             with no_hang():
                 got, error = attempt(lambda: self._reset_both(self.token), *self.said)
             if error is None:
+                self.ours._source._workers._timeout = self.kwargs.get("timeout")
                 self._was_reset(got)
                 self.gate.unlink(missing_ok=True)
                 self._watch()
