@@ -51,7 +51,7 @@ def test_message_after_the_timeout_names_the_function_that_hangs(
     assert "timeout=, or fix" in said
 
 
-def test_parts_are_counted_that_are_made(
+def test_only_parts_that_are_made_are_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, "sb3compat")

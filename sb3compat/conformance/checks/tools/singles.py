@@ -131,7 +131,7 @@ def stable(each: Beside) -> tuple[Value, Value] | None:
 
     What both have is no clock time.
     """
-    if each.alone.copies["info"] == {}:
+    if each.alone.copies["info"] == {}:  # it has no clock time, and another one takes steps
         return each.alone.info, each.alone.info
     other = single_of(each.record, each.row, "other")
     if other is None or each.place >= len(other.calls) or not other.calls[each.place].complete:

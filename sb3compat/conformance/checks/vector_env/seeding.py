@@ -268,7 +268,7 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     new=True,
 )
 def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
-    """After `reset()` an episode has its full time limit, and a seed what it has in a new instance.
+    """After `reset()` an episode has its full time limit; under a seed it is a new instance's.
 
     A step counter that goes on counting truncates the next episode too soon. Set it to zero in
     `reset`, also in the middle of an episode. A random number that is drawn ahead and kept makes
