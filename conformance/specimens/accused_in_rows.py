@@ -6,10 +6,12 @@ them.
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import SyncVectorEnv
 
 from conformance.specimens.registry import accused
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
@@ -250,3 +252,14 @@ class ShowsTheNearestPlaceOnly(RowsEnv):
 
     def make_row(self, i: int) -> RowEnv:
         return SearchingRow(self.form, i)
+
+
+@accused("vector_env", "outputs_unchanged_by_later_steps", mode="NextStep")
+class WithoutCopiesOnRequest(SyncVectorEnv):
+    """It fills one array again and again, as `copy=False` says."""
+
+    def __init__(self) -> None:
+        super().__init__([partial(RowEnv, Form(), i) for i in range(3)], copy=False)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+        return super().reset(seed=seed, options=dict(options or {}))

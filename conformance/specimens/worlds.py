@@ -158,6 +158,18 @@ class World(gym.Env[Any, Any]):
         return np.full((4, 6, 3), self.row, np.uint8)
 
 
+class CutInTheCorner(World):
+    """Broken: in the corner it is only truncated if the time is up, though that is the goal."""
+
+    def __init__(self) -> None:
+        super().__init__(Kind(size=2, limit=3))
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        late = self.time >= self.limit
+        return obs, reward, terminated and not late, truncated or late, info
+
+
 _SPACES: dict[Kind, tuple[Any, Any]] = {}
 
 

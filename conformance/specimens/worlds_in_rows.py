@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import Specimen, enter
@@ -24,6 +25,45 @@ class WorldsVecEnv(Points):
 
     def make_row(self, row: int) -> Any:
         return self.make_world(row)
+
+
+class Masked(Points):
+    """Has the masks of the actions that lead somewhere, as SB3-Contrib asks for them."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config)
+        self.masks = [self.allowed(i) for i in range(self.num_envs)]
+
+    def make_row(self, row: int) -> Any:
+        return World(Kind(size=3, start="random"), row)
+
+    def allowed(self, i: int) -> Any:
+        x, y = self.envs[i].at
+        return np.array([y < 2, y > 0, x < 2, x > 0])
+
+    def start(self, i: int) -> Any:
+        first = super().start(i)
+        self.masks[i] = self.allowed(i)
+        return first
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.masks[i] = self.allowed(i)
+        return first
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if not done:
+            self.masks[i] = self.allowed(i)
+        return obs, reward, done, info
+
+    def has_attr(self, attr_name: str) -> bool:
+        return attr_name == "action_masks" or super().has_attr(attr_name)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        if method_name == "action_masks":
+            return [self.masks[i] for i in self.named(indices)]
+        return super().env_method(method_name, *args, indices=indices, **kwargs)
 
 
 class WorldsVectorEnv(RowsEnv):
@@ -132,3 +172,5 @@ for _number, (_name, _make) in enumerate(_makers()):
     enter(
         Specimen("world", _name, "vector_env", _vector_env, __name__, _mode, reference=_reference)
     )
+
+enter(Specimen("world", "masked", "vec_env", Masked, __name__))

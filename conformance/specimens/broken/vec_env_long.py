@@ -11,6 +11,8 @@ from gymnasium import spaces
 from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant
+from conformance.specimens.worlds import CutInTheCorner
+from conformance.specimens.worlds_in_rows import Masked
 
 _TERMINATED = Config(lengths=(3, 4, 5), ends=("terminated",))
 
@@ -291,6 +293,13 @@ class StatisticsFromTheLastStepBefore(_Counting):
 
 
 @vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsWithoutTheStepAfterAnEnd(_Counting):
+    def clear(self, i: int) -> None:
+        super().clear(i)
+        self.lengths[i] = -1
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
 class StatisticsSetBackWithOthers(_Counting):
     def step_wait(self) -> Any:
         result = super().step_wait()
@@ -376,3 +385,37 @@ class OneCounterForAllRows(Points):
         obs, reward, terminated, _, info = self.envs[i].step(action)
         info["TimeLimit.truncated"] = not terminated
         return self.end(i, obs, info), reward, True, info
+
+
+# Few states, so that they are seen again and again.
+
+
+@vec_env_mutant("terminal_states_are_no_truncations", referenced=False, options=None)
+class TruncatedInATerminalState(Points):
+    def make_row(self, row: int) -> Any:
+        return CutInTheCorner()
+
+
+@vec_env_mutant("action_masks_of_the_new_episode", referenced=False, options=None)
+class MasksOfTheEpisodeBefore(Masked):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return Points.end(self, i, last, info)
+
+
+@vec_env_mutant(
+    "done_info_is_step_info",
+    config=Config(lengths=(4, 6, 9), ends=("truncated",)),
+    referenced=False,
+)
+class TimeIsThatOfTheNextEpisode(Points):
+    """One entry of many: the others are those of the step."""
+
+    def start(self, i: int) -> Any:
+        first = super().start(i)
+        self.reset_infos[i]["time"] = 0
+        return first
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.reset_infos[i]["time"] = info["time"] = 0
+        return first

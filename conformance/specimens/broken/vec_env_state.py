@@ -136,6 +136,16 @@ class FirstOptionsForAll(Points):
         super().set_options(options[0] if isinstance(options, list) else options)
 
 
+@mutant("options_per_row", options=None)
+class FirstOptionsForAllInASimulator(FirstOptionsForAll):
+    """Its rows are no environments, and nobody says which options it takes."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        if attr_name == "unwrapped":
+            raise AttributeError(attr_name)
+        return super().get_attr(attr_name, indices)
+
+
 @mutant("options_used_once")
 class OptionsForGood(Points):
     def forget(self) -> None:

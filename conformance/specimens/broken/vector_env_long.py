@@ -9,6 +9,7 @@ import numpy as np
 
 from conformance.specimens.registry import vector_env_mutant
 from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.worlds import CutInTheCorner
 
 
 class RowsCounted(RowsEnv):
@@ -61,6 +62,12 @@ class StatisticsWithTheResetStep(RowsCounted):
         self.counts[i] += 1
 
 
+@vector_env_mutant("episode_statistics_of_the_episode", modes=("SameStep",))
+class StatisticsWithoutTheStepAfterTheEnd(RowsCounted):
+    def over(self, i: int) -> None:
+        self.returns[i], self.counts[i] = 0, -1
+
+
 @vector_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
     def step(self, actions: Any) -> Any:
@@ -97,6 +104,49 @@ class NoneInOtherRows(RowsEnv):
         if any(events):
             infos["event"] = np.array(["half time" if event else None for event in events])
         return (*results, infos)
+
+
+@vector_env_mutant("infos_without_others_entries", modes=("Disabled",))
+class MaskOfAllRowsAfterMaskedResets(RowsEnv):
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+        obs, infos = super().reset(seed=seed, options=options)
+        infos["_start"][:] = True
+        return obs, infos
+
+
+@vector_env_mutant("info_masks")
+class ValuesOfTheMaskedRowsOnly(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        half = np.array([row.done == 2 for row in self.rows])
+        if half.any():
+            infos |= {"half_time": results[1][half], "_half_time": half}
+        return (*results, infos)
+
+
+@vector_env_mutant("terminal_states_terminate")
+class TruncatedInTerminalStates(RowsEnv):
+    def make_row(self, i: int) -> Any:
+        return CutInTheCorner()
+
+
+@vector_env_mutant(
+    "final_info_is_step_info",
+    modes=("SameStep",),
+    lengths=(4, 6, 9),
+    endings=("truncated",),
+)
+class PlaceIsThatOfTheNextEpisode(RowsEnv):
+    """One entry of many: the others are those of the step."""
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        info = super().begin(i, seed, options)
+        return {**info, "x": info["start"]}
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        first = super().restart(i, info)
+        first["x"] = info["x"] = first["start"]
+        return first
 
 
 @vector_env_mutant("infos_of_the_autoreset", modes=("NextStep", "SameStep"))

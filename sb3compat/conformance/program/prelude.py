@@ -254,12 +254,14 @@ def tells_statistics(infos, i):
 
 
 def bad_masks(infos, n):
-    """The masks that are no bool arrays of length n."""
+    """The masks that are no bool arrays of length n, and what has a mask but not n entries."""
     bad = {}
     for key, value in infos.items():
         mask = infos.get(f"_{key}", np.zeros(n, bool))
         if getattr(mask, "shape", None) != (n,) or np.asarray(mask).dtype != bool:
             bad[f"_{key}"] = mask
+        elif f"_{key}" in infos:
+            bad.update(unbatched({key: value}, n))
         if isinstance(value, dict):
             bad.update(bad_masks(value, n))
     return bad

@@ -36,6 +36,7 @@ CAPABILITIES: dict[str, str] = {
     "row i - 1 under s + 1; declare it as missing if they differ by design",
     "separate_rows": "rows do not influence one another; declare it as missing if they are the "
     "agents of one world",
+    "copies": "returns observations that later calls leave as they are; not so with `copy=False`",
     "repeatable": "a seeded reset forgets earlier episodes; running statistics do not",
     "two_at_once": "can be made while another one is open",
     "image_obs": "observations are images, channels last",
@@ -66,7 +67,7 @@ def assumed(env: Any, family: Family) -> dict[str, bool]:
     seeds = family == "vector_env" or offers(env, "seed")
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
     found |= dict.fromkeys(("seeding", "seed_method"), seeds)
-    found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable"), True)
+    found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable", "copies"), True)
     found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows"), False)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     return found | (_found_vec_env(env) if family == "vec_env" else {})
@@ -88,6 +89,10 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         "two_at_once": True,
         "separate_rows": not normalizes,
         "repeatable": not normalizes,
+        "copies": not any(
+            isinstance(layer, SyncVectorEnv | AsyncVectorEnv) and not layer.copy
+            for layer in layers_of(env)
+        ),
     }
     if family == "vec_env":
         found["seed_method"] = offers(env, "seed")

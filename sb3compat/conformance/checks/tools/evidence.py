@@ -20,12 +20,17 @@ STEPS = 20
 # Starts drawn from very many possible ones occur once each, and rarely a second time.
 _DRAWN = 2
 
-equal, distinct = PRELUDE["equal"], PRELUDE["distinct"]
+equal, distinct, pieces = (PRELUDE[name] for name in ("equal", "distinct", "pieces"))
 
 
 def values(parts: Sequence[Value]) -> list[Any]:
     """What the values were."""
     return [value.value for value in parts]
+
+
+def bytes_of(obs: Any) -> bytes:
+    """What tells an observation or action from others, to look it up by."""
+    return b" ".join(piece.tobytes() for piece in pieces(obs))
 
 
 def moves_of(episode: Episode) -> list[tuple[Value, Value]]:

@@ -13,6 +13,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     FEWEST,
     STEPS,
     Pairs,
+    bytes_of,
     distinct,
     equal,
     followed,
@@ -201,13 +202,13 @@ def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
                 return
     if repeated < STEPS:
         return
-    seen = {before for before, _ in after} | {_bytes(then.value) for then in after.values()}
+    seen = {before for before, _ in after} | {bytes_of(then.value) for then in after.values()}
     for some in ends.values():
         known = [(last, after[way]) for way, last in some if way in after]
         lasts = [last.value for last, _ in known]
         if (
             len(known) >= _CUTS
-            and seen.isdisjoint(map(_bytes, lasts))
+            and seen.isdisjoint(map(bytes_of, lasts))
             and all(_reordered(last.value, expected.value) for last, expected in known)
             and distinct(lasts) >= FEWEST
         ):
@@ -220,11 +221,7 @@ def _moves_by_action(episode: Episode) -> Iterator[tuple[tuple[bytes, bytes], Va
     """For each step the observation before it with the action, and the observation after it."""
     for step, (before, after) in zip(episode.steps, pairwise(episode.seen), strict=True):
         action = action_of(episode.record, step.copies["actions"], episode.row)
-        yield (_bytes(before.value), _bytes(action)), after
-
-
-def _bytes(value: Any) -> bytes:
-    return b" ".join(piece.tobytes() for piece in pieces(value))
+        yield (bytes_of(before.value), bytes_of(action)), after
 
 
 def _reordered(one: Any, other: Any) -> bool:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from sb3compat.conformance.checks.tools.evidence import (
+    CHANCE,
+    STEPS,
+    bytes_of,
+    distinct,
+    equal,
+)
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes, info_of
 from sb3compat.conformance.values import Several, Value
@@ -16,13 +23,13 @@ from sb3compat.conformance.variants import seed_before
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
+# So many episodes that terminate there, and none that goes on, make a state a terminal one.
+_TERMINAL = 8
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
 _ADDED = {
     "terminal_observation", "TimeLimit.truncated", "episode", "final_info", "final_obs",
     "final_observation",
 }  # fmt: skip
-
-equal = PRELUDE["equal"]
 
 
 # Time limits
@@ -92,6 +99,34 @@ def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]
     found = [(step, ages[id(step)]) for step in record.endings if id(step) in cut]
     # A row that is reset in NEXT_STEP mode makes no step.
     return [(step, by_row) for step, by_row in found if len(set(by_row.values())) > 1]
+
+
+def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
+    """An episode that ends in a terminal state has terminated, also where its time is up.
+
+    A state is terminal if many episodes have terminated there, and none has gone on.
+
+    Raises:
+        NotExercisedError: If no observation shows such a state.
+    """
+    rows = by_row(record)
+    alike = record.subject.capabilities.get("alike_rows")
+    for found in [[each for row in rows for each in row]] if alike else rows:
+        over = [(episode, bytes_of(episode.last.value)) for episode in found if episode.over]
+        ends = Counter(last for episode, last in over if not episode.cut)
+        passed = {bytes_of(obs.value) for e in found for obs in (e.seen[:-1] if e.over else e.seen)}
+        terminal = {last for last, count in ends.items() if count >= _TERMINAL} - passed
+        record.judged |= bool(terminal)
+        for episode in (episode for episode, last in over if episode.cut and last in terminal):
+            step, i = episode.end, episode.row
+            where = f"row {i} is in a state where all other episodes have terminated"
+            if record.family == "vec_env":
+                flag = step.infos[i]["TimeLimit.truncated"]
+                yield expect("not {0}", flag, should=f"False, as {where}", row=i)
+            else:
+                yield expect("{0}", step.terminations[i], should=f"True, as {where}", row=i)
+    if not record.judged:
+        raise NotExercisedError("no observation is one at which episodes terminate again and again")
 
 
 # Infos
@@ -199,7 +234,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
         steps = _steps_only(record, found, i)
         for key in sorted(always, key=str):
             # An environment may give constants in its first reset only.
-            if PRELUDE["distinct"]([info[key] for info in resets]) < _FEWEST:
+            if distinct([info[key] for info in resets]) < _FEWEST:
                 continue
             judged = True
             if all(key not in info.value for info in begun):
@@ -230,7 +265,7 @@ def _no_reset_info_in_final(
         return
     pairs = [(final.value, first.value) for final, first in zip(finals, begun, strict=True)]
     for key in sorted(of_resets, key=str):
-        if all(key in a and key in b and PRELUDE["equal"](a[key], b[key]) for a, b in pairs):
+        if all(key in a and key in b and equal(a[key], b[key]) for a, b in pairs):
             yield expect(
                 f"{key!r} not in {{0}}",
                 finals[-1],
@@ -265,7 +300,7 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
                     "a step",
                     row=i,
                 )
-        if len(ends) >= _FEWEST <= PRELUDE["distinct"](resets) == len(resets):
+        if len(ends) >= _FEWEST <= distinct(resets) == len(resets):
             yield expect(
                 "not all(map(equal, {0}, {1}))",
                 Several([end.reset_infos[i] for _, end in ends]),
@@ -302,8 +337,50 @@ def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
                     "info of the reset",
                     row=i,
                 )
+    yield from infos_of_the_step_that_is_cut(record)
     if not record.judged:
         raise NotExercisedError("no episode ended, or steps have no infos")
+
+
+def infos_of_the_step_that_is_cut(record: Record) -> Iterator[Demand]:
+    """No entry of an info is that of the next episode wherever the time is up.
+
+    A truncation is a step like others: it does not lead to the value of a start by itself. The end
+    of a task may do so.
+    """
+    for i, found in enumerate(by_row(record)):
+        cuts = [episode for episode in found if episode.cut and len(episode.steps) > 1]
+        if len(cuts) < _FEWEST:
+            continue
+        vec_env = record.family == "vec_env"
+        starts = [e.end.reset_infos[i] if vec_env else e.end.infos.info(i) for e in cuts]
+        finals = [e.end.infos[i] if vec_env else e.end.infos["final_info"].info(i) for e in cuts]
+        befores = [info_of(record, e.steps[-2], i) for e in cuts]
+        usual = [[info_of(record, step, i).value for step in e.steps[:-1]] for e in found]
+        moves = [move for infos in usual for move in pairwise(infos)]
+        keys = set.intersection(*(set(each.value) for each in (*starts, *finals, *befores)))
+        for key in sorted(keys - _ADDED, key=str):
+            back = [
+                (start, final)
+                for start, final, before in zip(starts, finals, befores, strict=True)
+                if not _same(before, start, key)
+            ]
+            if len(back) < _FEWEST or not all(_same(*pair, key) for pair in back):
+                continue
+            known = [(a[key], b[key]) for a, b in moves if key in a and key in b]
+            firsts = [start.value[key] for start, _ in back[:_FEWEST]]
+            alike = sum(any(equal(b, f) and not equal(a, f) for f in firsts) for a, b in known)
+            rate = (alike + 1) / (len(known) + 2)
+            if len(known) >= STEPS and rate ** len(back) < CHANCE:
+                start, final = back[-1]
+                yield expect(
+                    "not equal({0}, {1})",
+                    final[key],
+                    start[key],
+                    should=f"that of the last step; it is that of the next episode at each of "
+                    f"{len(back)} truncations",
+                    row=i,
+                )
 
 
 def _of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:

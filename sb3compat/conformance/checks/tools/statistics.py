@@ -34,6 +34,7 @@ class _Told:
             cut off.
         since_reset: The same of all steps of the row since the last reset of all rows.
         with_first: The same of its steps, and of the one that began it if an autoreset did.
+        without_first: The same without its first step if an autoreset began it.
         since_others: The same of its steps since another row began an episode.
     """
 
@@ -43,6 +44,7 @@ class _Told:
     since_end: float
     since_reset: float
     with_first: float
+    without_first: float
     since_others: float
 
     @property
@@ -66,9 +68,9 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     What counts other steps, such as those of frames that are skipped, or other rewards, such as
     those before they are clipped, may be what the record shows in some episodes. So numbers are
     wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
-    the one of the autoreset, or that is set back with other rows, explains all of them; others are
-    noted. Those that are missing at truncations, and at no termination, are wrong as well; and so
-    is a length of zero.
+    the one of the autoreset or lacks the one after it, or that is set back with other rows,
+    explains all of them; others are noted. Those that are missing at truncations, and at no
+    termination, are wrong as well; and so is a length of zero.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -176,9 +178,16 @@ def _told(
         since_reset = mine + (0 if episode.by == "reset" else since_reset)
         if episode.over:
             entry = entries[id(episode)][key]
-            with_first = own([*_reward_of_the_autoreset(episode), *rewards])
-            since_others = own(_rewards_since(episode, begun))
-            yield _Told(episode, entry, mine, since_end, since_reset, with_first, since_others)
+            yield _Told(
+                episode,
+                entry,
+                mine,
+                since_end,
+                since_reset,
+                with_first=own([*_reward_of_the_autoreset(episode), *rewards]),
+                without_first=own(rewards[episode.by == "auto" :]),
+                since_others=own(_rewards_since(episode, begun)),
+            )
             since_end = 0.0
 
 
@@ -218,9 +227,18 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
     # Some must be right, as those after resets are: each may have a step more by design.
     right = sum(each.is_right for row in rows for each in row) >= _FEWEST
     with_first = [(each, each.with_first) for row in rows for each in row if right]
+    without_first = [(each, each.without_first) for row in rows for each in row if right]
     since_others = [(each, each.since_others) for row in rows for each in row]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
         and all(math.isclose(each.number, n, rel_tol=1e-4, abs_tol=1e-4) for each, n in some)
-        for some in (over_ends, over_resets, over_both, without_last, with_first, since_others)
+        for some in (
+            over_ends,
+            over_resets,
+            over_both,
+            without_last,
+            with_first,
+            without_first,
+            since_others,
+        )
     )

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sb3compat.conformance.checks.tools.evidence import STEPS, bytes_of, distinct, equal, values
 from sb3compat.conformance.checks.tools.scenes import (
     access_or_refusal,
     returns,
 )
-from sb3compat.conformance.checks.vec_env.marks import error, warning
+from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
-from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
+from sb3compat.conformance.findings import EnvFailureError, NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Drawn
 from sb3compat.conformance.scene import Recorded, Scene
+from sb3compat.conformance.subject.actions import sample_source
 from sb3compat.conformance.subject.interface import offers
+from sb3compat.conformance.values import Value
 
+_MASKS = "https://sb3-contrib.readthedocs.io/en/master/modules/ppo_mask.html"
+# So many resets and steps, in so much time, show what action masks depend on.
+_RESETS, _MOST_STEPS, _MOST_SECONDS = 16, 200, 1.0
 _SUB_ENVS = ("sub_envs",)
 _REACHED = ("set_attr_only_named_rows",)
 
@@ -242,3 +248,48 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
     # What the single environment has, the rows may get from a wrapper around all of them.
     if scene.subject.referenced and not scene.single_is_wrapped(limit.value):
         yield expect("not {0}", wrapped[0], should="False, as in the single environment", row=0)
+
+
+@error(group="sub-environments", source=_MASKS, after=(*ENDINGS, "obs_after_done_is_reset_obs"))
+def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
+    """`env_method("action_masks")` has the masks of the new episode where a row has just ended.
+
+    SB3-Contrib's algorithms ask for them before each action, and choose among the actions that they
+    allow. Equal observations, or the starts after `reset()`, show what the masks depend on. Typical
+    mistake: they are computed after the action of a step, and not after the reset within it.
+    """
+    subject, env = scene.subject, scene.make()
+    has = scene.caught(env.has_attr, "action_masks")
+    if has.failure is not None or not has.result:
+        raise NotExercisedError("it has no action masks")
+    env.action_space.seed(scene.choose(range(100)))
+    starts: list[tuple[Value, Value]] = []
+    others: list[tuple[Value, Value]] = []
+    new: list[tuple[Value, Value]] = []
+    for _ in range(_RESETS):
+        obs = env.reset().obs
+        masks = env.env_method("action_masks").whole
+        starts += [(obs.row(i), masks[i]) for i in scene.rows]
+    for _ in range(min(_MOST_STEPS, round(_MOST_SECONDS / max(subject.step_seconds, 1e-6)))):
+        step = env.step(Drawn(sample_source(subject)))
+        masks = env.env_method("action_masks").whole
+        for i in scene.rows:
+            (new if i in step.ended else others).append((step.obs.row(i), masks[i]))
+    known: dict[bytes, list[Value]] = {}
+    for obs, mask in (*starts, *others):
+        known.setdefault(bytes_of(obs.value), []).append(mask)
+    repeated = [values(masks) for masks in known.values() if len(masks) > 1]
+    by_obs = sum(map(len, repeated)) >= STEPS and all(distinct(masks) == 1 for masks in repeated)
+    constant = distinct(values([mask for _, mask in starts])) == 1
+    wrong = []
+    for obs, mask in new:
+        alike = known.get(bytes_of(obs.value), []) if by_obs else []
+        expected = alike or [starts[0][1]] * constant
+        scene.judged |= bool(expected)
+        wrong += [(mask, each) for each in expected[:1] if not equal(mask.value, each.value)]
+    if len(wrong) > 1:
+        mask, usual = wrong[-1]
+        same = "at the same observation in other episodes" if by_obs else "after each reset()"
+        yield expect("equal({0}, {1})", mask, usual, should=f"{short(usual.value)}, as {same}")
+    if not scene.judged:
+        raise NotExercisedError("it cannot be told what the masks depend on")

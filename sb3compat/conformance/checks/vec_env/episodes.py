@@ -13,6 +13,7 @@ from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_s
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.first_observations import like_reset, starts_drawn_anew
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts, last_like_steps
+from sb3compat.conformance.checks.tools.leaks import terminal_states_at_the_limit
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,
@@ -223,6 +224,21 @@ def truncated_flag_present(record: Record) -> Iterator[Demand]:
                 should="with 'TimeLimit.truncated', true or false",
                 row=i,
             )
+
+
+@error(
+    group="episode end",
+    source=DUMMY_VEC_ENV,
+    after=(*ENDINGS, "terminal_observation_in_space", "truncated_flag_exclusive"),
+)
+def terminal_states_are_no_truncations(record: Record) -> Iterator[Demand]:
+    """`TimeLimit.truncated` is false in a terminal state, also in the last step of a time limit.
+
+    The observations of many episodes show which states are terminal, if there are few of them.
+    Typical mistake: `infos[i]["TimeLimit.truncated"] = steps >= limit`, without
+    `and not terminated`.
+    """
+    yield from terminal_states_at_the_limit(record)
 
 
 def _note_missing_truncation(given: Record | Scene) -> None:

@@ -62,14 +62,15 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
             )
 
 
-@warning(group="episode end", source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
+@error(group="episode end", source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
 def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos[i]["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
     Typical mistakes: they are summed up over episodes, or go on after `reset()`; the last step does
-    not count; the end of a row sets all rows back; there are none where episodes are truncated, so
-    that these are in no mean. A monitor that counts something else, such as the frames below a
-    wrapper that skips some, or rewards before they are clipped, is only noted.
+    not count, or the first one of an episode after another does not; the end of a row sets all rows
+    back; there are none where episodes are truncated, so that these are in no mean. A monitor that
+    counts something else, such as the frames below a wrapper that skips some, or rewards before
+    they are clipped, is only noted.
     """
     yield from statistics_of_the_episode(record)
 

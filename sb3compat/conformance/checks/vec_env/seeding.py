@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from sb3compat.conformance.contract import GYM_RESET, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Drawn, Record
+from sb3compat.conformance.record import Call, Drawn, Given, Record
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.values import Several, Value, constant
 from sb3compat.conformance.variants import again, seeded_late
@@ -273,14 +274,19 @@ def options_reach_env(scene: Scene) -> Iterator[Demand]:
 @error(
     group="options",
     source=SB3_SOURCE,
-    needs=_WITH_OPTIONS,
+    needs=("seeding",),
     after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_per_row(scene: Scene) -> Iterator[Demand]:
     """A list given to `set_options` holds the options of each row.
 
-    Typical mistakes: the list is passed on whole, or its first element to all rows.
+    Where no options are known, the check passes some in which every name is missing, and asks
+    which of them a reset looks for names in. Typical mistakes: the list is passed on whole, or its
+    first element to all rows.
     """
+    if scene.subject.missing(("options",)):
+        yield from _not_all_rows_look_into_one(scene)
+        return
     seed = scene.seed()
     plain, special = _twice(scene, seed), _twice(scene, seed, options_of(scene))
     chosen = scene.some_rows()
@@ -289,6 +295,28 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     for i in scene.rows:
         known, given = (special, "its options") if i in chosen else (plain, "no options")
         yield from _starts_like(mixed, known, i, f"for {given}")
+
+
+def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
+    """If a reset looks into the options of one row only, it does not do so for all rows."""
+    if not scene.subject.asked or scene.n < 2:
+        raise NotExercisedError("no reset looks for options by name, or there is one row")
+    env = scene.make()
+    options = [scene.made_by("noting_options", f"options_{i}") for i in scene.rows]
+    listed = ", ".join(each.record.name for each in options)
+    env.set_options(Given(f"[{listed}]", [each.live for each in options]))
+    env.restart(scene.seed())
+    names = [each.attribute("names") for each in options]
+    asked = [i for i in scene.rows if names[i].value]
+    if not asked:
+        raise NotExercisedError("it takes no list of options")
+    # A row may be the only one that takes options; it hardly looks for each name n times.
+    counts = Counter(names[asked[0]].value).values()
+    if len(asked) == 1 and all(count % scene.n == 0 for count in counts):
+        i = next(i for i in scene.rows if i not in asked)
+        should = f"not [], as row {asked[0]} alone has looked for each name {scene.n} times"
+        yield expect("{0} != []", names[i], should=should, row=i)
+    scene.judged = True
 
 
 @error(

@@ -8,6 +8,7 @@ import numpy as np
 
 from sb3compat.conformance.checks.tools.first_observations import like_reset
 from sb3compat.conformance.checks.tools.last_observations import last_like_steps
+from sb3compat.conformance.checks.tools.leaks import terminal_states_at_the_limit
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -105,3 +106,25 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
     before the last action; the first one of the next episode.
     """
     yield from last_like_steps(record)
+
+
+@error(
+    group="episode end",
+    source=GYM_AUTORESET,
+    after=(
+        *EPISODES,
+        "obs_in_batched_space",
+        "final_obs_in_space",
+        "final_obs_is_last",
+        "done_step_returns_final_obs",
+        "last_obs_like_others",
+    ),
+)
+def terminal_states_terminate(record: Record) -> Iterator[Demand]:
+    """`terminations` is true in a terminal state, also in the last step of a time limit.
+
+    Both flags may be true. If only `truncations` is, algorithms add the value of a state after
+    which nothing comes. The observations of many episodes show which states are terminal, if there
+    are few of them. Typical mistake: `terminations &= ~truncations`.
+    """
+    yield from terminal_states_at_the_limit(record)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
 
 from sb3compat.conformance.checks.tools.leaks import (
     infos_of_autoresets,
@@ -33,7 +36,7 @@ def _masks_are_masks(record: Record) -> Iterator[Demand]:
             f"not bad_masks({{0}}, {n})",
             call.infos,
             what=f"bad_masks({{0}}, {n})",
-            should=f"{{}}: masks are bool arrays of shape ({n},)",
+            should=f"{{}}: masks are bool arrays of shape ({n},), and what has one has {n} entries",
         )
 
 
@@ -41,9 +44,9 @@ def _masks_are_masks(record: Record) -> Iterator[Demand]:
 def info_masks(record: Record) -> Iterator[Demand]:
     """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without it all rows count.
 
-    With another mask `infos["key"][infos["_key"]]` picks the wrong rows. `_add_info` of
-    `VectorEnv` makes both. With a reference, each row must have the keys of its single
-    environment, and no others.
+    With another mask, or values of the masked rows alone, `infos["key"][infos["_key"]]` picks the
+    wrong rows. `_add_info` of `VectorEnv` makes both. With a reference, each row must have the
+    keys of its single environment, and no others.
     """
     yield from _masks_are_masks(record)
     known: dict[int, set[object]] = {}
@@ -69,7 +72,7 @@ def info_masks(record: Record) -> Iterator[Demand]:
         )
 
 
-@warning(group="infos", source=DICT_INFO)
+@warning(group="infos", source=DICT_INFO, after=(*BASICS["vector_env"], "info_masks"))
 def info_values_batched(record: Record) -> Iterator[Demand]:
     """Each value in `infos` has one entry for each row, or is a dict of such values.
 
@@ -105,15 +108,15 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
             )
 
 
-@warning(group="infos", source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
+@error(group="infos", source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
 def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
     Typical mistakes: they are summed up over episodes, or go on after `reset()`; the last step does
-    not count, or the one that resets the row in NEXT_STEP mode does; the reset of a row sets all
-    rows back; there are none where episodes are truncated, so that these are in no mean. A monitor
-    that counts something else, such as the frames below a wrapper that skips some, or rewards
-    before they are clipped, is only noted.
+    not count, or the one that resets the row in NEXT_STEP mode does, or the one after an end does
+    not in another mode; the reset of a row sets all rows back; there are none where episodes are
+    truncated, so that these are in no mean. A monitor that counts something else, such as the
+    frames below a wrapper that skips some, or rewards before they are clipped, is only noted.
     """
     yield from statistics_of_the_episode(record)
 
@@ -150,8 +153,15 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     """`infos` has no empty entry in a row because another row has that entry.
 
     Without the mask `_key`, or with one that is true in all rows, the row seems to have given the
-    value `None`. `_add_info` of `VectorEnv` makes the mask.
+    value `None`. Nor has it an entry of a row that a masked reset leaves out, if resets alone give
+    it. `_add_info` of `VectorEnv` makes the mask.
     """
+    of_steps = set[object]().union(*(step.infos.value for step in record.steps))
+    for reset in (call for call in record.resets if call.mask is not None):
+        told = {key for key in reset.infos.value if f"_{key}" in reset.infos.value} - of_steps
+        for key, i in product(sorted(told, key=str), np.flatnonzero(~reset.mask).tolist()):
+            should = f"False, as row {i} was not reset"
+            yield expect("not {0}", reset.infos[f"_{key}"][i], should=should, row=i)
     yield from keys_of_their_own_row(record)
 
 

@@ -23,12 +23,13 @@ from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.variants import in_one_array
 
 
-@error(group="ownership", source=STEP)
+@error(group="ownership", source=STEP, needs=("copies",))
 def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the results of `reset` and `step`, infos included.
 
     If the environment fills one buffer again and again, every transition of a rollout has the
-    values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
+    values of the last one. Return copies. `SyncVectorEnv` with `copy=False` does this on request,
+    and is not judged; for another one, declare the capability `copies` as missing.
     """
     for call in record.batches:
         yield from unchanged_by(record, call, "step", "a later step")
@@ -38,6 +39,7 @@ def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     group="ownership",
     source=SYNC,
     modes=("Disabled",),
+    needs=("copies",),
     after=(*EPISODES, "outputs_unchanged_by_later_steps"),
 )
 def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
@@ -52,13 +54,12 @@ def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
             yield from unchanged_by(record, step, "reset", "the masked reset")
 
 
-@error(group="ownership", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
+@error(group="ownership", source=SYNC, needs=("seeding", "copies"), after=DETERMINISTIC)
 def writing_outputs_does_not_change_env(scene: Scene) -> Iterator[Demand]:
     """Writing into observations, rewards and infos does not change the environment.
 
     Training code does write: it normalises observations, and corrects rewards for time limits. If
-    the environment returns its own state, that changes it. Return copies. (`SyncVectorEnv` with
-    `copy=False` does not, on request.)
+    the environment returns its own state, that changes it. Return copies.
     """
     ending = scene.ending() if scene.subject.endings else None
     if ending is None or ending.seed is None:
