@@ -122,6 +122,7 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     for limit in (20, 25, 30):  # time to reach a wall, and to stay there with the same action
         yield f"hall-{limit}", Kind("grid", 9, limit, "point", start="random", goal=False)
     parks = frozenset({"parks"})
+    yield "parks-goal", Kind("grid", 2, 7, more=parks)
     for obs in ("index", "point", "image"):
         for start in ("fixed", "random"):
             yield (

@@ -154,8 +154,8 @@ class Exchange:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no answer is outstanding, and no message partly sent."""
-        return not (self.owed or self.unsent) and self._writing is None
+        """Whether no answer is outstanding, no message partly sent, and no worker in `dead`."""
+        return not (self.owed or self.unsent or self.dead) and self._writing is None
 
     def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         """Send each row its message, pickled already.

@@ -89,9 +89,9 @@ def dumps_command(*command: Any) -> bytes:
         return by_value.dumps(command)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise UnsupportedEnvError(
-            f"Expected arguments of sub-environments that can be sent to a worker, got "
-            f"{shown(command)}: {type(error).__name__}: {error}. Send the data that the object is "
-            "made of, and let a method of the environment create the object in the worker."
+            "Expected arguments of sub-environments that can be sent to a worker, got one that "
+            f"cannot: {type(error).__name__}: {error}. Send the data that the object is made of, "
+            "and let a method of the environment create the object in the worker."
         ) from error
 
 

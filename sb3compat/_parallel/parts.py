@@ -185,7 +185,7 @@ class Parts:
                 raise made_twice(number, env)
             check_same_spaces(self.spaces, spaces_of(env, number), number, first_fn)
         self.making = first_fn
-        for single, group in groupby(self.envs, lambda env: isinstance(env, gym.Env)):
+        for single, group in groupby(self.envs, _is_single):
             # Neighbours that are single environments are stepped in one loop.
             for envs in [list(group)] if single else [[env] for env in group]:
                 self._add(envs, single)
@@ -214,6 +214,11 @@ class Parts:
         self.counts += counts
         own = layouts(self.spaces, sum(counts), keep_dtypes=not single)
         self._parts.append(_part_of_singles(envs, *own) if single else _part_of(envs[0], *own))
+
+
+def _is_single(env: object) -> bool:
+    # EnvPool's classes are of both kinds.
+    return isinstance(env, gym.Env) and not isinstance(env, VectorEnv)
 
 
 def layouts(

@@ -119,34 +119,47 @@ class Processes(Workers):
             how += f"; with {self._start_method!r}, a script has to start workers below {GUARD!r}"
         return how
 
+    def _stop(self) -> None:
+        _stop_lines(list(self._lines.values()))
+
     def _kill(self, worker: int) -> None:
         self._lines[worker].process.kill()
         super()._kill(worker)
 
 
 def _end_lines(lines: dict[int, Line], workers: Iterable[int]) -> None:
-    """Close the pipes, which ends the workers; and end those that have not ended in time.
+    """End these workers, and free what they have used.
 
     After an interrupt, it can be called again.
     """
-    for worker in workers:
-        _hang_up(lines[worker].pipe)
-    until = time.monotonic() + _END_SECONDS
-    for worker in workers:
-        lines[worker].process.join(max(0.0, until - time.monotonic()))
-    end_processes(lines[worker].process for worker in workers if lines[worker].process.is_alive())
-    for worker in workers:
+    ended = {worker: lines[worker] for worker in workers if worker in lines}
+    _stop_lines(list(ended.values()))
+    for worker, line in ended.items():
+        with suppress(OSError):  # as in `_end_all`
+            line.pipe.close()
         # A process of `multiprocessing` frees its descriptors as well, unless other code has waited
         # for its end: Python then cannot tell that it has ended.
         with suppress(ValueError):
-            lines.pop(worker).process.close()  # type: ignore[attr-defined]
+            line.process.close()  # type: ignore[attr-defined]
+        lines.pop(worker, None)
+
+
+def _stop_lines(lines: Iterable[Line]) -> None:
+    """Hang up, which ends the workers; and end those that have not ended in time."""
+    for line in lines:
+        _hang_up(line.pipe)
+    until = time.monotonic() + _END_SECONDS
+    with suppress(ValueError):  # another thread has freed them
+        for line in lines:
+            line.process.join(max(0.0, until - time.monotonic()))
+        end_processes(line.process for line in lines if line.process.is_alive())
 
 
 def _hang_up(pipe: Any) -> None:
     """Shut the connection down: another process may have been forked with a copy of this end."""
-    if sys.platform != "win32":
-        # It is closed, or there is no descriptor left.
-        with suppress(OSError), socket.socket(fileno=os.dup(pipe.fileno())) as end:
+    with suppress(OSError):  # it is closed, or there is no descriptor left
+        if sys.platform == "win32":
+            pipe.close()
+            return
+        with socket.socket(fileno=os.dup(pipe.fileno())) as end:
             end.shutdown(socket.SHUT_RDWR)
-    with suppress(OSError):  # as in `_end_all`
-        pipe.close()

@@ -6,7 +6,7 @@ import pickle
 import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -258,10 +258,14 @@ class ParallelRows:
 
     def close(self) -> None:
         """Close the parts, and end the workers."""
-        with suppress(CallOrderError):  # that call, of this thread or a long one, will raise
+        under_way = False
+        try:
             self._turn.check()
+        except CallOrderError:  # that call, of this thread or a long one, will raise
+            under_way = True
         self.busy, self._closed = False, True
-        self._workers.close()
+        with nullcontext() if under_way else self._turn:
+            self._workers.close(under_way=under_way)
 
     def command(self, commands: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         """Give some workers a command each, and return their answers.

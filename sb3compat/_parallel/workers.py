@@ -139,6 +139,10 @@ class Workers(ABC):
     def _how_it_died(self, worker: int, error: Exception) -> str:
         """A description of how a worker has died."""
 
+    def _stop(self) -> None:
+        """End all workers, but leave what a call that is under way still looks at."""
+        self._end_some(dict(self._running), list(self._running))
+
     def _alive(self) -> list[int]:
         """The workers that take commands."""
         return sorted(self._running.keys() - self.lost.keys())
@@ -243,6 +247,7 @@ class Workers(ABC):
         """
         late = self._receive(self._timeout)
         if self._closing:
+            self._end()
             raise ClosedError(
                 "Expected the answers of the workers, but close() was called before they came: "
                 "from an environment, a signal handler or another thread. Make a new environment."
@@ -257,11 +262,13 @@ class Workers(ABC):
         arrays = self.buffers.observations
         return [array.copy() for array in arrays] if copy else arrays
 
-    def close(self, *, patient: bool = True) -> None:
+    def close(self, *, patient: bool = True, under_way: bool = False) -> None:
         """Have the workers close their parts, and end them. In a fork, it has no effect.
 
         Args:
             patient: Whether workers that are busy get some time for it.
+            under_way: Whether another call awaits their answers, of a thread or below a signal
+                handler. It takes the end of the workers for the answers.
 
         Raises:
             Exception: What closing a part has raised.
@@ -269,6 +276,9 @@ class Workers(ABC):
         if os.getpid() != self._owner:
             return
         again, self._closing = self._closing, True
+        if under_way:
+            self._stop()
+            return
         failures: list[Failure] = []
         try:
             if not again:

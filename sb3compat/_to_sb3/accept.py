@@ -94,7 +94,7 @@ def check_env(env: object) -> None:
             )
         _check_spaces(env)
         if isinstance(base, SyncVectorEnv):
-            _check_distinct(base)
+            _check_rows(base)
         return
     got = f"got env={shown(env)} ({type(env).__name__})"
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {_hint(env)}")
@@ -130,10 +130,16 @@ def _hint(env: object) -> str:
     return "Make one, and pass it: gymnasium.make_vec(id, num_envs=n)."
 
 
-def _check_distinct(env: AnySync) -> None:
-    """Refuse one environment in two rows: each would step and reset the other."""
+def _check_rows(env: AnySync) -> None:
+    """Refuse vector environments as rows, and one environment in two rows."""
     seen: dict[int, int] = {}
     for i, single in enumerate(env.envs):
+        if isinstance(single, VectorEnv):
+            raise UnsupportedEnvError(
+                f"Expected a single environment in each row of {env}, but row {i} holds {single}, "
+                "a vector environment. Pass that one to to_sb3; or to put several together, pass "
+                "functions that make them to ParallelVecEnv."
+            )
         first = seen.setdefault(id(single.unwrapped), i)
         if first != i:
             raise UnsupportedEnvError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from sb3compat._convert.arguments import plain_count
@@ -245,8 +246,8 @@ def _rows(given: int | Iterable[int] | None, num_envs: int) -> tuple[int, ...]:
 
 def _name(env: Any) -> str:
     """The environment's id, or else its classes, the outermost first."""
-    spec: Any = getattr(env, "spec", None)
-    if spec is not None:
+    spec = getattr(env, "spec", None)
+    if isinstance(spec, EnvSpec):  # EnvPool has another kind
         return f"{spec.id} ({type(env.unwrapped).__name__})"
     names = [type(env).__name__, type(getattr(env, "unwrapped", env)).__name__]
     return " over ".join(dict.fromkeys(names))

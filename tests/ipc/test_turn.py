@@ -154,3 +154,17 @@ def test_close_within_a_call_is_an_error_of_that_call(monkeypatch: Any) -> None:
         env.step([0, 1, 2])
     with pytest.raises(ClosedError):
         env.reset()
+
+
+def test_threads_may_close_at_once() -> None:
+    errors: list[Any] = []
+    for _ in range(10):
+        env = forked(counting(2), 2)
+        env.reset()
+        close = partial(lambda env: errors.append(attempt(env.close, Exception)[1]), env)
+        threads = [Thread(target=close) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert errors == [None] * 40

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,18 @@ import pytest
 import sb3compat
 from sb3compat._parallel import processes
 from sb3compat._parallel.launch import signals_held
-from tests.interrupts import attempt, count, counting, interrupt, no_hang, points, raised_by
+from sb3compat._parallel.source import WORKER_LOST
+from sb3compat._parallel.workers import Workers
+from tests.interrupts import (
+    Counting,
+    attempt,
+    count,
+    counting,
+    interrupt,
+    no_hang,
+    points,
+    raised_by,
+)
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.parallel.failing import OPENED, opened
@@ -226,6 +239,65 @@ def test_interrupt_while_a_long_message_is_sent_leaves_no_answer_for_the_next_ca
         else:
             assert "an interrupt has come while a message was written" in str(lost), at
             env = opened(counting(2), 2)
+
+
+def interrupted_after(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        function(*args)
+        raise KeyboardInterrupt
+
+    return call
+
+
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_second_interrupt_before_a_loss_is_noted_leaves_no_answer_for_the_next_call(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = opened(counting(3), 3, on_worker_lost=policy)
+    for owner, name, function in ((os, "write", os.write), (Workers, "_note_dead", id)):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupted_after(function))
+            with pytest.raises(KeyboardInterrupt):
+                env.env_method("add", 1, indices=[0])
+    wait([env._source._workers._lines[0].pipe])  # the answer to the first call
+    stepped, lost = attempt(lambda: env.step(np.zeros(3, int)), sb3compat.WorkerError)
+    if policy == "restart":
+        assert [info.get(WORKER_LOST, False) for info in stepped[3]] == [True, False, False]
+        same(transcript(env), transcript(dummy(counting(3))))
+    else:
+        assert "an interrupt has come while a message was written" in str(lost)
+    env.close()
+
+
+class HangsUntilClosed(Counting):
+    """Its step sends a signal to the parent, once that waits for it, and does not return."""
+
+    def step(self, action: Any) -> Any:
+        stat = Path(f"/proc/{os.getppid()}/stat")
+        while stat.read_text().rpartition(")")[2].split()[0] != "S":
+            pass
+        os.kill(os.getppid(), signal.SIGUSR1)
+        while True:
+            signal.pause()
+
+
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_close_from_a_signal_handler_ends_workers_and_the_step(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_END_SECONDS", 0.1)
+    env = opened([partial(HangsUntilClosed, 0), *counting(2)], 2, on_worker_lost=policy)
+    errors: list[Any] = []
+    before = signal.signal(
+        signal.SIGUSR1, lambda *_: errors.append(attempt(env.close, Exception)[1])
+    )
+    try:
+        with no_hang(), pytest.raises(sb3compat.ClosedError, match=r"close\(\) was called"):
+            env.step(np.zeros(3, int))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (errors, children()) == ([None], [])
+    env.close()
 
 
 def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -16,9 +17,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 import sb3compat
 from sb3compat._parallel.parts import Parts
 from tests.envs import MakeEnv, Returns, fns, script
+from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.native import UnknownEnv
 from tests.parallel.teams import forked
+from tests.to_sb3.backends.libraries import pool
 
 
 def made(*env_fns: Any) -> Parts:
@@ -168,3 +171,18 @@ def test_spec_that_only_workers_can_load_is_none() -> None:
     with closing(forked([make])) as vec_env:
         assert vec_env.spec is None
         assert sb3compat.to_gymnasium(vec_env).spec is None
+
+
+def test_pool_of_envpool_is_a_part_of_several_rows() -> None:
+    """Its class is a `VectorEnv` and a `gym.Env`."""
+    env = forked([partial(pool, 2, 5, seed) for seed in (1, 2)], 2)
+    alike = [sb3compat.to_sb3(pool(2, 5, seed)) for seed in (1, 2)]
+    assert env.num_envs == 4
+    same(env.reset(), np.concatenate([each.reset() for each in alike]))
+    for _ in range(8):
+        obs, rewards, dones, infos = env.step(np.zeros(4, np.int32))
+        halves = [each.step(np.zeros(2, np.int32)) for each in alike]
+        for got, parts in zip((obs, rewards, dones), zip(*halves, strict=True), strict=False):
+            same(got, np.concatenate(parts))
+        same(infos, [info for half in halves for info in half[3]])
+    env.close()

@@ -60,6 +60,11 @@ REFUSED = {
         sb3compat.UnsupportedEnvError,
         ["rows 1 and 2"],
     ),
+    "vector environments as rows": (
+        lambda: SyncVectorEnv([lambda: SyncVectorEnv(fns()) for _ in range(2)]),
+        sb3compat.UnsupportedEnvError,
+        ["row 0 holds SyncVectorEnv", "ParallelVecEnv"],
+    ),
     "no mode": (
         lambda: UnknownEnv(fns(), None),
         sb3compat.AutoresetModeError,

@@ -19,6 +19,7 @@ from sb3compat._trace.steps import Stepping
 from sb3compat.conformance import programs
 from tests.envs import fns
 from tests.native import UnknownEnv
+from tests.to_sb3.backends.libraries import pool
 from tests.to_sb3.driving import Changed, Gives
 
 assert every.MODULES, "they enter the mutants"
@@ -352,3 +353,8 @@ def test_infos_are_those_of_the_row() -> None:
                 shown = [value.value for value in ended.values if value.name == "reset_infos"]
                 assert shown == [{"started": ending.row}]
                 assert ending.calls[0].value("reset_infos") is None
+
+
+def test_environment_whose_spec_is_of_another_kind_is_named_by_its_class() -> None:
+    """EnvPool's specs have no `id`."""
+    assert "CartPole" in str(sb3compat.trace(pool(2, limit=4)))

@@ -104,7 +104,8 @@ def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]
 def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
     """An episode that ends in a terminal state has terminated, also where its time is up.
 
-    A state is terminal if many episodes have terminated there, and none has gone on.
+    A state is terminal if many episodes have terminated there, and none has gone on. Where all
+    truncated episodes end in such a state, it may be what is shown after any end.
 
     Raises:
         NotExercisedError: If no observation shows such a state.
@@ -116,8 +117,11 @@ def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
         ends = Counter(last for episode, last in over if not episode.cut)
         passed = {bytes_of(obs.value) for e in found for obs in (e.seen[:-1] if e.over else e.seen)}
         terminal = {last for last, count in ends.items() if count >= _TERMINAL} - passed
-        record.judged |= bool(terminal)
-        for episode in (episode for episode, last in over if episode.cut and last in terminal):
+        cuts = [(episode, last) for episode, last in over if episode.cut]
+        if not terminal or sum(last not in terminal for _, last in cuts) < _FEWEST:
+            continue
+        record.judged = True
+        for episode in (episode for episode, last in cuts if last in terminal):
             step, i = episode.end, episode.row
             where = f"row {i} is in a state where all other episodes have terminated"
             if record.family == "vec_env":
@@ -126,7 +130,7 @@ def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
             else:
                 yield expect("{0}", step.terminations[i], should=f"True, as {where}", row=i)
     if not record.judged:
-        raise NotExercisedError("no observation is one at which episodes terminate again and again")
+        raise NotExercisedError("no observation shows a terminal state, or no time limit elsewhere")
 
 
 # Infos
