@@ -30,7 +30,9 @@ def values(parts: Sequence[Value]) -> list[Any]:
 
 def bytes_of(obs: Any) -> bytes:
     """What tells an observation or action from others, to look it up by."""
-    return b" ".join(piece.tobytes() for piece in pieces(obs))
+    # There is a negative zero, which equals zero.
+    parts = (piece + 0.0 if piece.dtype.kind == "f" else piece for piece in pieces(obs))
+    return b" ".join(part.tobytes() for part in parts)
 
 
 def moves_of(episode: Episode) -> list[tuple[Value, Value]]:

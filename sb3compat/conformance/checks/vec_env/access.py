@@ -262,6 +262,8 @@ def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
     has = scene.caught(env.has_attr, "action_masks")
     if has.failure is not None or not has.result:
         raise NotExercisedError("it has no action masks")
+    if scene.caught(env.env_method, "action_masks").failure is not None:
+        raise NotExercisedError("it gives no action masks")
     env.action_space.seed(scene.choose(range(100)))
     starts: list[tuple[Value, Value]] = []
     others: list[tuple[Value, Value]] = []
