@@ -130,23 +130,18 @@ class TruncatedInTerminalStates(RowsEnv):
         return CutInTheCorner()
 
 
-@vector_env_mutant(
-    "final_info_is_step_info",
-    modes=("SameStep",),
-    lengths=(4, 6, 9),
-    endings=("truncated",),
-)
-class PlaceIsThatOfTheNextEpisode(RowsEnv):
+@vector_env_mutant("final_info_is_step_info", modes=("SameStep",), steady=True)
+class TurnsAreThoseOfTheNextEpisode(RowsEnv):
     """One entry of many: the others are those of the step."""
-
-    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
-        info = super().begin(i, seed, options)
-        return {**info, "x": info["start"]}
 
     def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
         first = super().restart(i, info)
-        first["x"] = info["x"] = first["start"]
+        info["turns"] = self.rows[i].done
         return first
+
+    def add_info(self, infos: dict[str, Any], info: dict[str, Any], i: int) -> dict[str, Any]:
+        more = {} if "final_info" in info else {"turns": self.rows[i].done}
+        return super().add_info(infos, info | more, i)
 
 
 @vector_env_mutant("infos_of_the_autoreset", modes=("NextStep", "SameStep"))

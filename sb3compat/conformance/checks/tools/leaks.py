@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.evidence import (
-    CHANCE,
     STEPS,
     bytes_of,
     distinct,
@@ -23,6 +26,8 @@ from sb3compat.conformance.variants import seed_before
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
+# As sums of floats differ.
+isclose = partial(math.isclose, rel_tol=1e-4, abs_tol=1e-4)
 # So many episodes that terminate there, and none that goes on, make a state a terminal one.
 _TERMINAL = 8
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
@@ -341,50 +346,71 @@ def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
                     "info of the reset",
                     row=i,
                 )
-    yield from infos_of_the_step_that_is_cut(record)
+    yield from infos_count_the_last_step(record)
     if not record.judged:
         raise NotExercisedError("no episode ended, or steps have no infos")
 
 
-def infos_of_the_step_that_is_cut(record: Record) -> Iterator[Demand]:
-    """No entry of an info is that of the next episode wherever the time is up.
+def infos_count_the_last_step(record: Record) -> Iterator[Demand]:
+    """A number in the infos that grows with each step is not set back before an end shows it.
 
-    A truncation is a step like others: it does not lead to the value of a start by itself. The end
-    of a task may do so.
+    It grows by one amount, or by the reward.
     """
     for i, found in enumerate(by_row(record)):
-        cuts = [episode for episode in found if episode.cut and len(episode.steps) > 1]
-        if len(cuts) < _FEWEST:
+        over = [episode for episode in found if episode.over and len(episode.steps) > 1]
+        if len(over) < _FEWEST:
             continue
         vec_env = record.family == "vec_env"
-        starts = [e.end.reset_infos[i] if vec_env else e.end.infos.info(i) for e in cuts]
-        finals = [e.end.infos[i] if vec_env else e.end.infos["final_info"].info(i) for e in cuts]
-        befores = [info_of(record, e.steps[-2], i) for e in cuts]
-        usual = [[info_of(record, step, i).value for step in e.steps[:-1]] for e in found]
-        moves = [move for infos in usual for move in pairwise(infos)]
-        keys = set.intersection(*(set(each.value) for each in (*starts, *finals, *befores)))
-        for key in sorted(keys - _ADDED, key=str):
+        starts = [e.end.reset_infos[i] if vec_env else e.end.infos.info(i) for e in over]
+        finals = [e.end.infos[i] if vec_env else e.end.infos["final_info"].info(i) for e in over]
+        lasts = [
+            (info_of(record, e.steps[-2], i).value, float(e.end.copies["rewards"][i])) for e in over
+        ]
+        moves = [
+            (info_of(record, a, i).value, info_of(record, b, i).value, b.copies["rewards"][i])
+            for episode in found
+            for a, b in pairwise(episode.steps[:-1] if episode.over else episode.steps)
+        ]
+        for key in sorted(set.intersection(*(set(s.value) for s in (*starts, *finals))), key=str):
+            grown = _growth(key, moves)
             back = [
                 (start, final)
-                for start, final, before in zip(starts, finals, befores, strict=True)
-                if not _same(before, start, key)
+                for start, final, (last, reward) in zip(starts, finals, lasts, strict=True)
+                if grown and key in last and not equal(last[key], start.value[key])
+                if not (
+                    _is_number(final.value[key])
+                    and any(isclose(final.value[key] - last[key], by(reward)) for by in grown)
+                )
             ]
-            if len(back) < _FEWEST or not all(_same(*pair, key) for pair in back):
-                continue
-            known = [(a[key], b[key]) for a, b in moves if key in a and key in b]
-            firsts = [start.value[key] for start, _ in back[:_FEWEST]]
-            alike = sum(any(equal(b, f) and not equal(a, f) for f in firsts) for a, b in known)
-            rate = (alike + 1) / (len(known) + 2)
-            if len(known) >= STEPS and rate ** len(back) < CHANCE:
+            if len(back) >= _FEWEST and all(_same(*pair, key) for pair in back):
                 start, final = back[-1]
                 yield expect(
                     "not equal({0}, {1})",
                     final[key],
                     start[key],
-                    should=f"that of the last step; it is that of the next episode at each of "
-                    f"{len(back)} truncations",
+                    should="that of the last step, as it grows with each step; at each end it is "
+                    "that of the next episode",
                     row=i,
                 )
+
+
+def _growth(key: Any, moves: list[tuple[Any, Any, Any]]) -> list[Callable[[float], float]]:
+    """By what a number grows in each step, as functions of the reward; none if nothing is known."""
+    known = [(a[key], b[key], float(r)) for a, b, r in moves if key in a and key in b]
+    if len(known) < STEPS or not all(_is_number(a) and _is_number(b) for a, b, _ in known):
+        return []
+    steps = [(float(b) - float(a), reward) for a, b, reward in known]
+    first = steps[0][0]
+    grown: list[Callable[[float], float]] = []
+    if first and all(isclose(step, first) for step, _ in steps):
+        grown.append(lambda _: first)
+    if sum(step != 0 for step, _ in steps) >= _FEWEST and all(isclose(*step) for step in steps):
+        grown.append(lambda reward: reward)
+    return grown
+
+
+def _is_number(value: Any) -> bool:
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"
 
 
 def _of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:

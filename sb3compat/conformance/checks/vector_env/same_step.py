@@ -10,7 +10,7 @@ from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
-from sb3compat.conformance.checks.tools.leaks import infos_of_the_step_that_is_cut
+from sb3compat.conformance.checks.tools.leaks import infos_count_the_last_step
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
     firsts_like_singles,
@@ -175,7 +175,7 @@ def _final_info_there_and_not_swapped(record: Record) -> Iterator[Demand]:
     for end in record.endings:
         yield _has_final_info(record, end)
     yield from _not_of_the_reset(record)
-    yield from infos_of_the_step_that_is_cut(record)
+    yield from infos_count_the_last_step(record)
     resets = set[object]().union(*(set(reset.infos.value) for reset in record.resets))
     only_step, only_reset = usual - resets, resets - usual
     if not only_step or not only_reset:
