@@ -1,9 +1,8 @@
-"""What infos and time limits of several episodes show together."""
+"""What infos of several episodes show together."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -13,14 +12,13 @@ import numpy as np
 
 from sb3compat.conformance.checks.tools.evidence import (
     STEPS,
-    bytes_of,
     distinct,
     equal,
 )
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
-from sb3compat.conformance.rows import Episode, by_row, episodes, info_of
+from sb3compat.conformance.rows import Episode, by_row, info_of
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import seed_before
 
@@ -28,117 +26,11 @@ from sb3compat.conformance.variants import seed_before
 _FEWEST = 3
 # As sums of floats differ.
 isclose = partial(math.isclose, rel_tol=1e-4, abs_tol=1e-4)
-# So many episodes that terminate there, and none that goes on, make a state a terminal one.
-_TERMINAL = 8
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
 _ADDED = {
     "terminal_observation", "TimeLimit.truncated", "episode", "final_info", "final_obs",
     "final_observation",
 }  # fmt: skip
-
-
-# Time limits
-
-
-def limits_of_their_own(record: Record) -> Iterator[Demand]:
-    """A row's time limit does not cut the episodes of other rows.
-
-    Raises:
-        NotExercisedError: If no rows of different ages were truncated.
-    """
-    _note_limits_over_terminations(record)
-    cuts = _cuts_at_different_ages(record)
-    # Rows whose limits are multiples of one another are truncated together as well, but at ages
-    # beyond which they never get.
-    lengths = [[len(e.steps) for e in found] for found in by_row(record)]
-    longest = [max(steps, default=0) for steps in lengths]
-    early = any(age < longest[i] for _, ages in cuts for i, age in ages.items())
-    if len(cuts) < _FEWEST or not early:
-        raise NotExercisedError("no rows of different ages were truncated")
-    name = "dones" if record.family == "vec_env" else "truncations"
-    ages = cuts[-1][1]
-    stepped = [list(ages) for _, ages in cuts]
-    yield expect(
-        f"not all(np.all(flags[rows]) for flags, rows in zip({{0}}, {stepped}))",
-        Several([getattr(step, name) for step, _ in cuts]),
-        what="{0}[-1]",
-        should=f"true in the row at its limit only, after {max(ages.values())} steps: another row "
-        f"has made {min(ages.values())}",
-        row=min(ages, key=ages.__getitem__),
-    )
-
-
-def _note_limits_over_terminations(record: Record) -> None:
-    """Note a limit on the steps since the last truncation or reset, whatever terminated between.
-
-    A game whose budget is for several lives has that by design.
-    """
-    for i, found in enumerate(by_row(record)):
-        cuts, since = set(), 0
-        for episode in found:
-            own = len(episode.steps)
-            since = own + (0 if episode.by == "reset" else since)
-            if episode.cut:
-                # An episode that terminates at the limit leaves the counter there.
-                cuts |= {(own, since)} if own > 1 else set()
-                since = 0
-        limits = {since for _, since in cuts}
-        # Of the episodes that were truncated, those after a reset have lasted for all of it.
-        if len(limits) == 1 and len(cuts) >= _FEWEST and any(own in limits for own, _ in cuts):
-            record.partly(
-                f"row {i} is truncated {min(limits)} steps after the last truncation or reset, "
-                "also where episodes terminated between: if that is no budget for several "
-                "episodes, set its counter to 0 when one terminates"
-            )
-
-
-def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]:
-    """The steps that truncate a row while another one is in another step, with the rows' steps."""
-    ages: dict[int, dict[int, int]] = {}
-    cut: set[int] = set()
-    for episode in episodes(record):
-        for age, step in enumerate(episode.steps, 1):
-            ages.setdefault(id(step), {})[episode.row] = age
-        if episode.cut:
-            cut.add(id(episode.end))
-    found = [(step, ages[id(step)]) for step in record.endings if id(step) in cut]
-    # A row that is reset in NEXT_STEP mode makes no step.
-    return [(step, by_row) for step, by_row in found if len(set(by_row.values())) > 1]
-
-
-def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
-    """An episode that ends in a terminal state has terminated, also where its time is up.
-
-    A state is terminal if many episodes have terminated there, and none has gone on. Where all
-    truncated episodes end in such a state, it may be what is shown after any end.
-
-    Raises:
-        NotExercisedError: If no observation shows such a state.
-    """
-    rows = by_row(record)
-    alike = record.subject.capabilities.get("alike_rows")
-    for found in [[each for row in rows for each in row]] if alike else rows:
-        over = [(episode, bytes_of(episode.last.value)) for episode in found if episode.over]
-        ends = Counter(last for episode, last in over if not episode.cut)
-        passed = {bytes_of(obs.value) for e in found for obs in (e.seen[:-1] if e.over else e.seen)}
-        terminal = {last for last, count in ends.items() if count >= _TERMINAL} - passed
-        cuts = [(episode, last) for episode, last in over if episode.cut]
-        if not terminal or sum(last not in terminal for _, last in cuts) < _FEWEST:
-            continue
-        record.judged = True
-        for episode in (episode for episode, last in cuts if last in terminal):
-            step, i = episode.end, episode.row
-            where = f"row {i} is in a state where all other episodes have terminated"
-            if record.family == "vec_env":
-                flag = step.infos[i]["TimeLimit.truncated"]
-                yield expect("not {0}", flag, should=f"False, as {where}", row=i)
-            else:
-                yield expect("{0}", step.terminations[i], should=f"True, as {where}", row=i)
-    if not record.judged:
-        raise NotExercisedError("no observation shows a terminal state, or no time limit elsewhere")
-
-
-# Infos
 
 
 def infos_of_their_own_step(record: Record) -> Iterator[Demand]:

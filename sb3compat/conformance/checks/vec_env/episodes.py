@@ -13,7 +13,7 @@ from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_s
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.first_observations import like_reset, starts_drawn_anew
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts, last_like_steps
-from sb3compat.conformance.checks.tools.leaks import terminal_states_at_the_limit
+from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,

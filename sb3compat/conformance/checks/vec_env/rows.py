@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.kept import later_episodes_alike
-from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
+from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import infos_beside_ends
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from sb3compat.conformance.checks.tools.first_observations import like_reset
 from sb3compat.conformance.checks.tools.last_observations import last_like_steps
-from sb3compat.conformance.checks.tools.leaks import terminal_states_at_the_limit
+from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
