@@ -26,6 +26,10 @@ def closed() -> Any:
     return env
 
 
+def vectorized() -> Any:
+    return SyncVectorEnv(fns())
+
+
 REFUSED = {
     "a single environment": (
         lambda: ONE_ENV,
@@ -61,7 +65,7 @@ REFUSED = {
         ["rows 1 and 2"],
     ),
     "vector environments as rows": (
-        lambda: SyncVectorEnv([lambda: SyncVectorEnv(fns()) for _ in range(2)]),
+        lambda: SyncVectorEnv([vectorized, vectorized]),
         sb3compat.UnsupportedEnvError,
         ["row 0 holds SyncVectorEnv", "ParallelVecEnv"],
     ),

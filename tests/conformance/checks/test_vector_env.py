@@ -12,6 +12,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 from conformance.specimens.broken.vector_env_long import RowsCounted
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
+from conformance.specimens.worlds import Kind, World
+from conformance.specimens.worlds_in_rows import WorldsVectorEnv
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_mutants import CLOSES
@@ -33,12 +35,18 @@ WRAPPED = ("close_closes_what_it_wraps",)
 COUNTED = ("episode_statistics_of_the_episode",)
 # And of entries that only some rows have. In DISABLED mode the resets give no such entries.
 PARTIAL = ("infos_without_others_entries",)
+# And of states that are seen again and again.
+TERMINAL = ("terminal_states_terminate",)
 
 
 class TellsWhenEven(RowsEnv):
     def add_info(self, infos: dict[str, Any], info: dict[str, Any], i: int) -> dict[str, Any]:
         even = {"even": True} if int(info.get("x", 1)) % 2 == 0 else {}
         return super().add_info(infos, info | even, i)
+
+
+def corner(row: int) -> World:
+    return World(Kind(size=2, limit=3), row)
 
 
 def test_a_correct_environment_exercises_every_check() -> None:
@@ -52,6 +60,7 @@ def test_a_correct_environment_exercises_every_check() -> None:
         more |= look(
             lambda mode=mode: VectorWrapper(RowsEnv(Form(mode=mode))), seconds=0.03, only=WRAPPED
         )
+        more |= look(lambda mode=mode: WorldsVectorEnv(corner, mode, 3), only=TERMINAL)
         passed = {name for name, each in (results | more).items() if each.status == "passed"}
         assert passed | CLOSES == set(results), mode
 

@@ -302,7 +302,7 @@ def _growth(key: Any, moves: list[tuple[Any, Any, Any]]) -> list[Callable[[float
 
 
 def _is_number(value: Any) -> bool:
-    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"
+    return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
 def _of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:

@@ -62,6 +62,7 @@ VEC_ENV: Places = {
         "DummyVecEnv.step_wait": (
             56, 73,
             "truncated_flag_present truncated_flag_exclusive truncated_flag_is_bool "
+            "terminal_states_are_no_truncations "
             "infos_without_old_entries infos_without_others_entries "
             "reset_infos_updated_on_autoreset reset_infos_others_unchanged "
             "done_info_is_step_info infos_is_list infos_distinct",

@@ -134,7 +134,7 @@ def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
 @error(
     group="episode end",
     source=DUMMY_VEC_ENV,
-    after=(*COMPARED, "reset_infos_n_dicts"),
+    after=(*COMPARED, "reset_infos_n_dicts", "rewards_shape"),
     without_reference=infos_unlike_those_of_resets,
 )
 def done_info_is_step_info(record: Record) -> Iterator[Demand]:

@@ -278,7 +278,7 @@ def _has_final_info(record: Record, end: Call) -> Demand:
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
-    after=FINALS,
+    after=(*FINALS, "rewards_shape"),
     without_reference=_final_info_there_and_not_swapped,
 )
 def final_info_is_step_info(record: Record) -> Iterator[Demand]:
