@@ -175,6 +175,7 @@ def test_spec_that_only_workers_can_load_is_none() -> None:
 
 def test_pool_of_envpool_is_a_part_of_several_rows() -> None:
     """Its class is a `VectorEnv` and a `gym.Env`."""
+    pytest.importorskip("envpool", reason="drives EnvPool")
     env = forked([partial(pool, 2, 5, seed) for seed in (1, 2)], 2)
     alike = [sb3compat.to_sb3(pool(2, 5, seed)) for seed in (1, 2)]
     assert env.num_envs == 4
