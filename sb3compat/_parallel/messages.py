@@ -136,6 +136,8 @@ def dumps_answer(value: Any, row: int, where: str) -> bytes:
     """Pickle an answer; one that cannot be pickled becomes a `Failure`."""
     try:
         return dumps(value)
+    except OSError as error:  # not of pickling: a signal handler has raised it, as in a time limit
+        return dumps(failure_of(error, row, where))
     except Exception as error:
         refusal = ConversionError(
             "Expected infos and results of sub-environments that can be pickled, as they come "

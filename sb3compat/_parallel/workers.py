@@ -267,8 +267,9 @@ class Workers(ABC):
 
         Args:
             patient: Whether workers that are busy get some time for it.
-            under_way: Whether another call awaits their answers, of a thread or below a signal
-                handler. It takes the end of the workers for the answers.
+            under_way: Whether another call awaits their answers: one of another thread, or one
+                that a signal handler has interrupted. The workers are ended, and that call raises
+                `ClosedError`.
 
         Raises:
             Exception: What closing a part has raised.
