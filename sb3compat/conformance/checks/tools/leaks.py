@@ -268,10 +268,10 @@ def infos_count_the_last_step(record: Record) -> Iterator[Demand]:
             back = [
                 (start, final)
                 for start, final, (last, reward) in zip(starts, finals, lasts, strict=True)
-                if grown and key in last and not equal(last[key], start.value[key])
+                if grown and _is_number(last.get(key)) and not equal(last[key], start.value[key])
                 if not (
-                    _is_number(final.value[key])
-                    and any(isclose(final.value[key] - last[key], by(reward)) for by in grown)
+                    _is_number(number := final.value[key])
+                    and any(isclose(float(number) - float(last[key]), by(reward)) for by in grown)
                 )
             ]
             if len(back) >= _FEWEST and all(_same(*pair, key) for pair in back):

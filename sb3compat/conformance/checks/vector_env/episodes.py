@@ -17,6 +17,15 @@ from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Scene
 
+# What must hold before the last observations of episodes tell anything.
+_FINAL_OBS = (
+    *EPISODES,
+    "obs_in_batched_space",
+    "final_obs_in_space",
+    "final_obs_is_last",
+    "done_step_returns_final_obs",
+)
+
 
 @error(group="episode end", source=GYM_AUTORESET)
 def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
@@ -111,14 +120,7 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
 @error(
     group="episode end",
     source=GYM_AUTORESET,
-    after=(
-        *EPISODES,
-        "obs_in_batched_space",
-        "final_obs_in_space",
-        "final_obs_is_last",
-        "done_step_returns_final_obs",
-        "last_obs_like_others",
-    ),
+    after=(*_FINAL_OBS, "last_obs_like_others"),
 )
 def terminal_states_terminate(record: Record) -> Iterator[Demand]:
     """`terminations` is true in a terminal state, also in the last step of a time limit.
