@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import ray
 
@@ -15,7 +15,7 @@ from sb3compat._convert.types import Array
 from sb3compat._parallel.memory import Place
 from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.ray_cluster import connect, not_started
+from sb3compat._parallel.ray_cluster import connect, not_started, session
 from sb3compat._parallel.serve import Ran, RowsActor, Stepped, node_id
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
@@ -24,6 +24,27 @@ from sb3compat.errors import WorkerError
 _MOST_CHARACTERS = 600
 # How long Ray may wait at once: it holds back what a signal handler raises until it returns.
 _TURN_SECONDS = 1.0
+
+
+class Actor(NamedTuple):
+    """An actor, and the session of Ray that it belongs to."""
+
+    handle: Any
+    session: tuple[str, str] | None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it can be reached: Ray may have been shut down, and initialised again."""
+        return self.session is not None and self.session == session()
+
+    def check(self) -> None:
+        """Raise where Ray would start a cluster by itself, or does not know the actor."""
+        if not self.is_here:
+            raise ray.exceptions.RaySystemError("Ray has been shut down")
+
+
+# All actors that run. Ray would end those of this process if a fork of it forgot them.
+_RUNNING: set[Actor] = set()
 
 
 class ActorExchange(WorkerExchange):
@@ -41,7 +62,7 @@ class ActorExchange(WorkerExchange):
         arrays: What has come with the answers; nothing with a failure.
     """
 
-    def __init__(self, actors: Mapping[int, Any], *, restarts: bool) -> None:
+    def __init__(self, actors: Mapping[int, Actor], *, restarts: bool) -> None:
         super().__init__({}, restarts=restarts)
         self._actors = actors
         self.owed: dict[int, Any] = {}
@@ -49,25 +70,36 @@ class ActorExchange(WorkerExchange):
 
     def send(self, messages: Mapping[int, Any], timeout: float | None = None) -> None:
         """Call a method of each actor; Ray takes any message at once."""
+        self._give_up_interrupted()
         for worker, message in messages.items():
-            actor = self._actors[worker]
-            method = actor.run if isinstance(message, bytes) else actor.step
-            try:
-                _check_initialized()
+            self._writing = worker
+            self._call(worker, message)
+            self._writing = None
+
+    def _call(self, worker: int, message: Any) -> None:
+        actor = self._actors[worker]
+        method = actor.handle.run if isinstance(message, bytes) else actor.handle.step
+        try:
+            actor.check()
+            with _raised_by_handlers():
                 self.owed[worker] = method.remote(message)
-            except Exception as error:  # or the actor is of an earlier session of Ray
-                self.dead[worker] = error
+        except ray.exceptions.RayError as error:
+            self.dead[worker] = error
+
+    def _give_up_interrupted(self) -> None:
+        """Await a message that was interrupted, and may have been sent, by one that comes after."""
+        if self._writing is not None:
+            self._call(self._writing, dumps_command("begin", None))
+            self._writing = None
 
     def _read(self, timeout: float | None) -> list[int]:
         """Take the answers that come within a turn."""
         workers = {ref: worker for worker, ref in self.owed.items()}
-        ready = list(workers)
-        if ray.is_initialized():
+        ready = [ref for ref, worker in workers.items() if not self._actors[worker].is_here]
+        if not ready:
             turn = _TURN_SECONDS if timeout is None else min(timeout, _TURN_SECONDS)
-            try:
-                ready = ray.wait(ready, num_returns=len(ready), timeout=turn)[0]
-            except SystemError as error:  # what Ray makes of what a signal handler has raised
-                raise (error.__cause__ or error) from None
+            with _raised_by_handlers():
+                ready = ray.wait(list(workers), num_returns=len(workers), timeout=turn)[0]
         for ref in ready:
             self._take_answer(workers[ref], ref)
         return [workers[ref] for ref in ready]
@@ -76,22 +108,31 @@ class ActorExchange(WorkerExchange):
         return row not in self.owed  # `_read` has taken it
 
     def _take_answer(self, worker: int, ref: Any) -> None:
+        del self.owed[worker]  # first, as no second answer will come if this one cannot be loaded
         answer: Ran | Stepped
         try:
-            _check_initialized()
-            answer = ray.get(ref)
+            self._actors[worker].check()
+            with _raised_by_handlers():
+                answer = ray.get(ref)
         except ray.exceptions.RayError as error:
             self.dead[worker] = error
         else:
             self.answers[worker] = result = pickle.loads(answer[0])
             self.arrays[worker] = () if isinstance(result, Failure) else answer[1:]
-        del self.owed[worker]
 
 
-def _check_initialized() -> None:
-    """Raise where Ray would start a cluster by itself."""
-    if not ray.is_initialized():
-        raise ray.exceptions.RaySystemError("Ray has been shut down")
+@contextmanager
+def _raised_by_handlers() -> Iterator[None]:
+    """Raise what a signal handler has raised within Ray, of which Ray makes errors of its own."""
+    try:
+        yield
+    except SystemError as error:
+        raise (error.__cause__ or error) from None
+    except ray.exceptions.RaySystemError as error:
+        cause = error.client_exc
+        if type(cause).__name__ == "DeserializationError":  # Ray's own, in its place
+            cause = cause.__context__
+        raise (cause if isinstance(cause, Exception) else error) from None
 
 
 class Actors(Workers):
@@ -125,7 +166,7 @@ class Actors(Workers):
         connect()
         self._options = dict(options)
         self._schedule_timeout = schedule_timeout
-        self._actors: dict[int, Any] = {}
+        self._actors: dict[int, Actor] = {}
         self._sharing: set[int] = set()  # the workers that share memory
         self._answered = ActorExchange(self._actors, restarts=restarts)
         super().__init__(shares, timeout, self._answered, self._actors, _end_actors)
@@ -153,7 +194,8 @@ class Actors(Workers):
         cls = ray.remote(RowsActor).options(**self._options)
         try:
             for worker in workers:
-                self._actors[worker] = cls.remote()
+                self._actors[worker] = actor = Actor(cls.remote(), session())
+                _RUNNING.add(actor)
             self._await_places(workers)
         except BaseException:
             # They would not answer, nor close, before they have a place.
@@ -203,10 +245,13 @@ class Actors(Workers):
         return " ".join(str(error).split())[:_MOST_CHARACTERS]
 
 
-def _end_actors(actors: dict[int, Any], workers: Iterable[int]) -> None:
+def _end_actors(actors: dict[int, Actor], workers: Iterable[int]) -> None:
     for worker in workers:
-        if worker in actors and ray.is_initialized():
-            Actors.ended_at = time.monotonic()
-            with suppress(Exception):  # it may be of an earlier session of Ray
-                ray.kill(actors[worker])
+        if worker in actors:
+            actor = actors[worker]
+            if actor.is_here:
+                Actors.ended_at = time.monotonic()
+                with suppress(ray.exceptions.RayError):  # it has ended by itself
+                    ray.kill(actor.handle)
+            _RUNNING.discard(actor)
         actors.pop(worker, None)

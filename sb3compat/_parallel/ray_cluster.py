@@ -9,6 +9,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from sb3compat._parallel.serve import RowsActor
 from sb3compat.errors import WorkerError
 
 # Each actor has a core to itself. Ray's own default is 1 to find a place and 0 from then on.
@@ -35,7 +36,8 @@ def options_for(actor_options: Mapping[str, Any] | None) -> dict[str, Any]:
     """What `ray.remote(...).options` takes.
 
     Raises:
-        ValueError: If an option is not allowed here.
+        ValueError: If an option is not allowed here, or by Ray.
+        TypeError: If Ray does not take a value of this type.
     """
     options = _DEFAULTS | dict(actor_options or {})
     for name in options.keys() & _NOT_ALLOWED.keys():
@@ -43,6 +45,7 @@ def options_for(actor_options: Mapping[str, Any] | None) -> dict[str, Any]:
             f"Expected actor_options without {name!r}, got {name}={options[name]!r}: "
             f"{_NOT_ALLOWED[name]}. Leave it out."
         )
+    ray.remote(RowsActor).options(**options)  # Ray's own checks
     return options
 
 
@@ -54,6 +57,17 @@ def connect() -> None:
     """
     if not ray.is_initialized():
         ray.init()
+
+
+def session() -> tuple[str, str] | None:
+    """What differs after each initialisation of Ray; None without one.
+
+    The numbers of jobs, and with them those of processes, begin again in each cluster.
+    """
+    if not ray.is_initialized():
+        return None
+    context = ray.get_runtime_context()
+    return context.get_node_id(), context.get_worker_id()
 
 
 def default_workers(options: Mapping[str, Any], ended_at: float) -> int:

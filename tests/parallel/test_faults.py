@@ -14,8 +14,6 @@ import pytest
 
 import sb3compat
 from tests.envs import MakeEnv, Returns, script
-from tests.interrupts import no_hang
-from tests.ipc.pipe_workers import Odd
 from tests.parallel.failing import ACTIONS, OPENED, N, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import KINDS, forked, parts_of
@@ -185,29 +183,6 @@ def test_killed_worker_is_named_and_every_call_refused(
     ):
         with pytest.raises(sb3compat.WorkerError, match="build a new one"):
             again()
-
-
-class WithOdd(Known):
-    def odd(self) -> Odd:
-        return Odd()
-
-    def step(self, action: Any) -> Any:
-        *result, info = super().step(action)
-        return *result, info | ({"odd": Odd()} if action else {})
-
-
-def test_answer_that_cannot_be_unpickled_is_an_error_and_the_next_call_goes_on() -> None:
-    env = opened([lambda i=i: WithOdd(i) for i in range(N)])
-    with no_hang():
-        with pytest.raises(ValueError, match="not a number"):
-            env.env_method("odd", indices=1)
-        assert env.get_attr("row") == list(range(N))
-        with pytest.raises(ValueError, match="not a number"):
-            env.step(np.arange(N))
-        with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
-            env.step(ACTIONS)
-        env.reset()
-        env.step(ACTIONS)
 
 
 def test_worker_that_dies_while_it_makes_its_parts_is_named() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import warnings
 from functools import partial
 from typing import Any
 
@@ -17,9 +19,10 @@ from hypothesis import strategies as st
 import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import workers
+from tests import interrupts
 from tests.envs import script
 from tests.interpreter import needs_sb3
-from tests.interrupts import no_hang, raised_by
+from tests.interrupts import ERRORS, count, counting, interrupt, no_hang, raised_by
 from tests.lockstep import lockstep
 from tests.native import NativeEnv, RestartsRows
 from tests.parallel.conftest import STORE
@@ -177,6 +180,26 @@ def test_killed_actor_leaves_no_process_of_a_part() -> None:
 
 
 @pytest.mark.usefixtures("connected")
+def test_fork_that_forgets_the_environment_leaves_the_actors_alone() -> None:
+    env = on_ray(known(), 1)
+    env.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python's, as Ray has threads
+        child = os.fork()
+    if not child:
+        env.close()
+        del env
+        gc.collect()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not env.step(ACTIONS)[2].any()
+    env.close()
+
+
+# --- interrupts -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("connected")
 def test_signal_handler_may_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
     env = opened(known("hang"), make=on_ray)
@@ -185,4 +208,49 @@ def test_signal_handler_may_raise(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
             env.step(ACTIONS)
+    env.close()
+
+
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize("error", ERRORS)
+def test_message_that_was_interrupted_when_it_was_sent_is_awaited(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
+    env = opened(known("hang"), make=on_ray)
+    env.step(ACTIONS)
+    send = ray.actor.ActorMethod.remote
+
+    def sent(*args: Any) -> None:
+        send(*args)
+        raise error("interrupted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ray.actor.ActorMethod, "remote", sent)
+        with pytest.raises(error):
+            env.step(ACTIONS)
+    with no_hang():
+        env.close()
+
+
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize("near", [True, False])
+def test_what_a_handler_raises_within_ray_arrives_and_ends_no_actor(
+    near: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = ("/ray/actor.py", "/ray/_private/worker.py", "/ray/_private/serialization.py")
+    monkeypatch.setattr(interrupts, "TRACED", inside)
+    where = {"num_cpus": 0, "resources": {"near" if near else "far": 1}}
+    env = opened(counting(5), 2, on_ray, on_worker_lost="restart", actor_options=where)
+    env.seed(3)
+    first = env.reset()
+    step = partial(env.step, ACTIONS)
+    for at in range(1, count(step) + 1, 3 if nightly() else 40):
+        env.reset()
+        with no_hang():
+            assert interrupt(step, at, ERRORS[at % 2]), f"lost at {at}"
+        env.seed(3)
+        np.testing.assert_array_equal(env.reset(), first)
+        assert not env.step(ACTIONS)[2].any()
+    assert env.worker_times().restarts == 0
     env.close()

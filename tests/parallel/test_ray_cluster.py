@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import sb3compat
+from sb3compat import ParallelVecEnv
 from tests.interpreter import REPOSITORY, run
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import (
@@ -206,6 +207,32 @@ def test_options_that_would_break_the_contract_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=what):
         on_ray(known(), 1, actor_options=options)
+
+
+@pytest.mark.parametrize("options", [{"num_cpus": "2"}, {"memory": "1GB"}, {"resources": 3}])
+def test_options_of_the_wrong_type_are_told_by_ray_before_they_are_counted(
+    options: dict[str, Any],
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"keyword '{next(iter(options))}'"):
+        ParallelVecEnv(known(), backend="ray", actor_options=options)
+
+
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_ray_that_was_initialised_anew_does_not_know_the_actors(
+    policy: str, connected: Any
+) -> None:
+    env = opened(known(), 1, on_ray, on_worker_lost=policy)
+    env.step_async(ACTIONS)
+    ray.shutdown()
+    ray.init(address=connected.address, log_to_driver=False, logging_level="ERROR")
+    if policy == "restart":
+        assert env.step_wait()[2].all()
+        assert not env.step(ACTIONS)[2].any()
+    else:
+        for use in (env.step_wait, env.reset, lambda: env.get_attr("row")):
+            with pytest.raises(sb3compat.WorkerError, match="Ray has been shut down"):
+                use()
+    env.close()
 
 
 def test_calls_after_ray_was_shut_down_are_refused(connected: Any) -> None:

@@ -17,6 +17,7 @@ from gymnasium.vector import SyncVectorEnv
 import sb3compat
 from sb3compat._parallel import workers
 from tests.interrupts import no_hang
+from tests.ipc.pipe_workers import Odd
 from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import forked
@@ -181,3 +182,28 @@ def test_options_are_set_although_a_worker_is_lost() -> None:
     env.set_options({"x": 3})  # checks them where rows share options
     env.reset()
     env.step(ACTIONS[:4])
+
+
+class WithOdd(Known):
+    def odd(self) -> Odd:
+        return Odd()
+
+    def step(self, action: Any) -> Any:
+        *result, info = super().step(action)
+        return *result, info | ({"odd": Odd()} if action else {})
+
+
+def test_answer_that_cannot_be_unpickled_is_an_error_and_the_next_call_goes_on(
+    open_in: Open,
+) -> None:
+    env = open_in([lambda i=i: WithOdd(i) for i in range(N)])
+    with no_hang():
+        with pytest.raises(ValueError, match="not a number"):
+            env.env_method("odd", indices=1)
+        assert env.get_attr("row") == list(range(N))
+        with pytest.raises(ValueError, match="not a number"):
+            env.step(np.arange(N))
+        with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+            env.step(ACTIONS)
+        env.reset()
+        env.step(ACTIONS)
