@@ -207,7 +207,7 @@ def _send(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline) -> 
         for row, message in messages.items()
     }
     exchange = watch(env).exchange
-    exchange.answers.clear()
+    exchange.drop_answers()
     exchange.send(data, timeout.left())
 
 
@@ -215,7 +215,7 @@ def _received(env: AnyAsync, rows: Iterable[int], timeout: Deadline) -> list[Any
     """What these rows answer."""
     exchange = watch(env).exchange
     exchange.receive(timeout.left())
-    answers = exchange.answers
+    answers = exchange.taken()
     failed = [row for row, (_, success) in answers.items() if not success]
     if failed or exchange.dead or exchange.owed:
         _fail(env, failed, timeout)

@@ -130,6 +130,7 @@ class Exchange:
             row. The next call sends it. These rows are in `owed`, too; the last one perhaps only
             once that call has begun.
         answers: The answers that were received, by row.
+        unread: What unpickling an answer has raised; `taken` raises it, once all have come.
         dead: The rows whose worker has died before it answered, each with the error that showed it.
     """
 
@@ -143,6 +144,7 @@ class Exchange:
         self.owed: dict[int, Answer] = {}
         self.unsent: dict[int, memoryview] = {}
         self.answers: dict[int, Any] = {}
+        self.unread: Exception | None = None
         self.dead: dict[int, Exception] = {}
         # The row that is written to: after an exception, it is not known how much has arrived.
         self._writing: int | None = None
@@ -150,7 +152,7 @@ class Exchange:
     @property
     def failed(self) -> bool:
         """Whether the exchange has failed, whatever the outstanding answers are."""
-        return bool(self.dead)
+        return bool(self.dead or self.unread)
 
     @property
     def is_settled(self) -> bool:
@@ -245,6 +247,22 @@ class Exchange:
             for row in ready:
                 self._take(row)
 
+    def taken(self) -> dict[int, Any]:
+        """The answers that were received, by row; they are dropped here.
+
+        Raises:
+            Exception: What unpickling one of them has raised.
+        """
+        answers, error = self.answers, self.unread
+        self.drop_answers()
+        if error is not None:
+            raise error
+        return answers
+
+    def drop_answers(self) -> None:
+        """Drop the answers that were received."""
+        self.answers, self.unread = {}, None
+
     def receive_one(self, row: int) -> None:
         """Receive the answer of one row, or notice that a worker which should answer has died.
 
@@ -323,10 +341,15 @@ class Exchange:
         data = answer.body() if answer is not None and answer.begun else None
         if data is None:
             return False
-        # First, as no second answer will come, even if this one cannot be unpickled.
-        del self.owed[row]
-        self.answers[row] = pickle.loads(data)
+        del self.owed[row]  # first, as no second answer will come
+        self._load(row, data)
         return True
+
+    def _load(self, row: int, data: bytes | memoryview) -> None:
+        try:
+            self.answers[row] = pickle.loads(data)
+        except Exception as error:
+            self.unread = self.unread or error
 
     def _give_up_interrupted(self) -> None:
         """Record the loss of a worker: an exception has interrupted the message to it."""

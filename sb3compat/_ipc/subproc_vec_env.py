@@ -109,11 +109,12 @@ class GuardedWorkers(SubprocWorkers):
             self._check_ready()
             data = {row: pickled(message) for row, message in messages.items()}
             exchange = self._watch.exchange
-            exchange.answers.clear()
+            exchange.drop_answers()
             exchange.send(data)
             exchange.receive()
             self._watch.check_alive()
-            return {row: exchange.answers.pop(row) for row in data}
+            answers = exchange.taken()  # in the order in which they came
+            return {row: answers[row] for row in data}
 
 
 def terminate(base: Any) -> None:

@@ -111,7 +111,7 @@ class Watch:
             )
         self.exchange.receive_one(row)
         self.check_alive()
-        return self.exchange.answers.pop(row)
+        return self.exchange.taken()[row]
 
     def check_alive(self) -> None:
         """Refuse to go on once a worker has died."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -54,5 +53,5 @@ class ParentExchange(WorkerExchange):
         if command is not None:
             step = command == STEP
             answer = self._worker.step() if step else self._worker.run(command)[1]
-            self.answers[self._number] = pickle.loads(answer)
+            self._load(self._number, answer)
         super().receive(timeout, watch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -117,8 +116,9 @@ class ActorExchange(WorkerExchange):
         except ray.exceptions.RayError as error:
             self.dead[worker] = error
         else:
-            self.answers[worker] = result = pickle.loads(answer[0])
-            self.arrays[worker] = () if isinstance(result, Failure) else answer[1:]
+            self._load(worker, answer[0])
+            failed = isinstance(self.answers.get(worker), Failure)
+            self.arrays[worker] = () if failed else answer[1:]
 
 
 @contextmanager
@@ -221,7 +221,7 @@ class Actors(Workers):
         if exchange.owed:
             why = f"within schedule_timeout={self._schedule_timeout} seconds"
             raise not_started(len(exchange.owed), count, self._options, why)
-        exchange.answers = {}
+        exchange.drop_answers()
 
     def _way_to_memory(self) -> tuple[str, Place | None]:
         return node_id(), self._segment.place

@@ -49,7 +49,7 @@ class WorkerExchange(Exchange):
     @property
     def failed(self) -> bool:
         """Whether the call will raise an exception, whatever the other workers answer."""
-        if self.dead and not self._restarts:
+        if self.unread or (self.dead and not self._restarts):
             return True
         return Failure in map(type, self.answers.values())
 
@@ -254,8 +254,7 @@ class Workers(ABC):
             )
         if late:
             raise self._late(late)
-        answers, self._exchange.answers = self._exchange.answers, {}
-        return answers
+        return self._exchange.taken()
 
     def observations(self, *, copy: bool) -> list[Array]:
         """The observations of all rows; with `copy`, in arrays that nothing else uses."""
@@ -296,7 +295,7 @@ class Workers(ABC):
         if not exchange.is_settled:
             self._send({})  # drops a command that this process has not begun: it could take long
             self._receive(patience)
-        exchange.answers = {}
+        exchange.drop_answers()
         for worker in {*exchange.owed, *self.lost}:
             self._discard(worker)
         self._send(dict.fromkeys(self._alive(), dumps_command("close")))
@@ -337,7 +336,7 @@ class Workers(ABC):
                 f"timeout={timeout} seconds.\n{self._starting.late(late)}\nGive them more time by "
                 "timeout=, or fix the function that hangs."
             )
-        answers, self._exchange.answers = self._exchange.answers, {}
+        answers = self._exchange.taken()
         for worker in sorted(workers):
             if isinstance(answers.get(worker), Failure):
                 answers[worker].reraise()
@@ -378,7 +377,7 @@ class Workers(ABC):
             self._receive(self._timeout)
             if exchange.owed:
                 raise self._late(sorted(exchange.owed))
-        exchange.answers = {}
+        exchange.drop_answers()
 
     def _kill(self, worker: int) -> None:
         """End a worker that runs, whatever it is doing."""

@@ -115,11 +115,13 @@ def test_timeout_may_be_longer_than_any_wait(make: Make, timeout: float) -> None
     assert sorted(exchange.answers) == [0, 1]
 
 
-def test_answer_that_cannot_be_read_leaves_the_others_owed(make: Make) -> None:
-    exchange = started(make(), _1="odd", _2="wait")
+def test_answers_that_cannot_be_read_are_an_error_once_all_have_come(make: Make) -> None:
+    exchange = started(make(), _1="odd", _2="odd")
+    exchange.grace_seconds = 60.0
+    exchange.receive()
     with pytest.raises(ValueError, match="not a number"):
-        exchange.receive()
-    assert set(exchange.owed) == {2}  # row 1 has answered, and will not answer again
+        exchange.taken()
+    assert (exchange.is_settled, exchange.taken()) == (True, {})
 
 
 @pytest.mark.parametrize("message", ["short", "same", LONG], ids=["short", "same", "long"])

@@ -217,7 +217,7 @@ def test_message_that_was_interrupted_when_it_was_sent_is_awaited(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
-    env = opened(known("hang"), make=on_ray)
+    env = opened(known("hang", row=0), make=on_ray)
     env.step(ACTIONS)
     send = ray.actor.ActorMethod.remote
 

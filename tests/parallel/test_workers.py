@@ -17,7 +17,6 @@ from gymnasium.vector import SyncVectorEnv
 import sb3compat
 from sb3compat._parallel import workers
 from tests.interrupts import no_hang
-from tests.ipc.pipe_workers import Odd
 from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import forked
@@ -182,6 +181,19 @@ def test_options_are_set_although_a_worker_is_lost() -> None:
     env.set_options({"x": 3})  # checks them where rows share options
     env.reset()
     env.step(ACTIONS[:4])
+
+
+def made_in(pid: int) -> Odd:
+    if os.getpid() != pid:
+        raise ValueError("not a number")
+    return Odd()
+
+
+class Odd:
+    """Can be unpickled in its own process only."""
+
+    def __reduce__(self) -> Any:
+        return made_in, (os.getpid(),)
 
 
 class WithOdd(Known):
