@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -41,3 +42,25 @@ class Large(Known):
 
     def step(self, _: Any) -> Any:
         return np.zeros(self.size, np.int8), 0.0, False, False, {"x": bytes(self.info_size)}
+
+
+def made_in(pid: int) -> Odd:
+    if os.getpid() != pid:
+        raise ValueError("not a number")
+    return Odd()
+
+
+class Odd:
+    """Can be unpickled in its own process only."""
+
+    def __reduce__(self) -> Any:
+        return made_in, (os.getpid(),)
+
+
+class WithOdd(Known):
+    def odd(self) -> Odd:
+        return Odd()
+
+    def step(self, action: Any) -> Any:
+        *result, info = super().step(action)
+        return *result, info | ({"odd": Odd()} if action else {})

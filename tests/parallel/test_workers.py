@@ -18,7 +18,7 @@ import sb3compat
 from sb3compat._parallel import workers
 from tests.interrupts import no_hang
 from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
-from tests.parallel.known import Known
+from tests.parallel.known import Known, WithOdd
 from tests.parallel.teams import forked
 from tests.to_sb3.test_faults import SeveralError
 
@@ -181,28 +181,6 @@ def test_options_are_set_although_a_worker_is_lost() -> None:
     env.set_options({"x": 3})  # checks them where rows share options
     env.reset()
     env.step(ACTIONS[:4])
-
-
-def made_in(pid: int) -> Odd:
-    if os.getpid() != pid:
-        raise ValueError("not a number")
-    return Odd()
-
-
-class Odd:
-    """Can be unpickled in its own process only."""
-
-    def __reduce__(self) -> Any:
-        return made_in, (os.getpid(),)
-
-
-class WithOdd(Known):
-    def odd(self) -> Odd:
-        return Odd()
-
-    def step(self, action: Any) -> Any:
-        *result, info = super().step(action)
-        return *result, info | ({"odd": Odd()} if action else {})
 
 
 def test_answer_that_cannot_be_unpickled_is_an_error_and_the_next_call_goes_on(
