@@ -221,7 +221,7 @@ class Actors(Workers):
         if exchange.owed:
             why = f"within schedule_timeout={self._schedule_timeout} seconds"
             raise not_started(len(exchange.owed), count, self._options, why)
-        exchange.drop_answers()
+        exchange.taken()
 
     def _way_to_memory(self) -> tuple[str, Place | None]:
         return node_id(), self._segment.place

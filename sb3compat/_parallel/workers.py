@@ -377,7 +377,7 @@ class Workers(ABC):
             self._receive(self._timeout)
             if exchange.owed:
                 raise self._late(sorted(exchange.owed))
-        exchange.drop_answers()
+        exchange.taken()  # a signal handler may have raised something while they were read
 
     def _kill(self, worker: int) -> None:
         """End a worker that runs, whatever it is doing."""
