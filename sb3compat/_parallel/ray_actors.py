@@ -86,7 +86,7 @@ class ActorExchange(WorkerExchange):
             self.dead[worker] = error
 
     def _give_up_interrupted(self) -> None:
-        """Await a message that was interrupted, and may have been sent, by one that comes after."""
+        """Send a message after one that was interrupted: once it is answered, none is under way."""
         if self._writing is not None:
             self._call(self._writing, dumps_command("begin", None))
             self._writing = None
