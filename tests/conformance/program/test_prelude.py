@@ -19,6 +19,9 @@ NAN = float("nan")
         ({"a": np.ones(2)}, {"a": np.ones(2)}, True),
         ({"a": 1}, {"b": 1}, False),
         ((1, [2.0, NAN]), (1, [2.0, NAN]), True),
+        ([2.0, NAN], [2.0, -NAN], True),  # another object
+        ([1, True, None], [1.0, 1, None], True),
+        ([2.0, NAN], [NAN, 2.0], False),
         (np.array([None, "x"], object), np.array([None, "x"], object), True),
         (np.zeros(2), np.zeros((2, 1)), False),
         ("a", "a", True),
