@@ -178,7 +178,7 @@ class OnRay(Operations):
 
     # The process of a row is that of its actor.
     kinds = {None: ("single", "single", "sync", "same_step", "dummy")}
-    start_methods = ((None, 15.0), (None, PATIENT))
+    start_methods = ((None, 3.0), (None, PATIENT))
     backend = {"backend": "ray", "actor_options": {"num_cpus": 0.5}}
 
     def held(self) -> Held:
@@ -193,11 +193,15 @@ def run(machine: type[Operations], number: int, steps: int) -> None:
     run_state_machine_as_test(machine, settings=chosen)
 
 
-def test_operations_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    # How long others may take once one has failed, or at the end; stopped workers take all of it.
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long others may take once one has failed, or at the end; stopped workers take it all."""
     monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.5)
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.5)
     monkeypatch.setattr(processes, "_END_SECONDS", 0.5)
+
+
+def test_operations_over_processes() -> None:
     run(Operations, 60 if nightly() else 12, 30 if nightly() else 12)
 
 
