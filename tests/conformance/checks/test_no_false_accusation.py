@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -19,7 +20,7 @@ from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
-from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
+from sb3compat.conformance.checks.tools.leaks import _growth, infos_of_autoresets
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.rows import by_row
@@ -351,3 +352,17 @@ def test_check_passes_what_only_looks_broken(factory: Any, name: str) -> None:
     pytest.importorskip("stable_baselines3")
     results = judge(examine(factory, seconds=2), seconds=0.3, only=[name])
     assert results[name].status == "passed", results[name]
+
+
+@pytest.mark.parametrize(
+    ("values", "by"),
+    [
+        ([np.uint8(99 - step) for step in range(99)], -1.0),
+        ([None, *range(98)], None),
+        ([*range(98), "over"], None),
+        ([float(step) for step in range(99)], 1.0),
+    ],
+)
+def test_a_count_of_any_type_grows_or_is_none(values: list[Any], by: float | None) -> None:
+    moves = [({"n": a}, {"n": b}, 7.0) for a, b in pairwise(values)]
+    assert [grown(7.0) for grown in _growth("n", moves)] == ([] if by is None else [by])
