@@ -38,6 +38,22 @@ class AttributesInRowOrder(Points):
         return super().get_attr(attr_name, sorted(self.named(indices)))
 
 
+@mutant("get_attr_indices")
+class AttributesOfAnEarlierCall(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.found: dict[Any, Any] = {}
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        key = attr_name, str(indices)
+        self.found[key] = self.found.get(key) or super().get_attr(attr_name, indices)
+        return self.found[key]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        super().set_attr(attr_name, value, indices)
+        self.found.clear()
+
+
 @mutant("numpy_int_indices")
 class PythonIntsOnly(Points):
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:

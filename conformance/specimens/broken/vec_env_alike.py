@@ -212,6 +212,43 @@ class TerminalObservationInMillimetres(Points):
         return super().batch(observations) / np.float32(1000)
 
 
+@mutant(
+    "terminal_observation_like_others",
+    may_fail=("rows_independent", "rows_are_alike"),
+    config=Config(lengths=(5, 4, 3)),
+    referenced=False,
+)
+class LastObservationsOfTheFirstRows(Points):
+    """The first row that has ended gets the one of row 0, and so on."""
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        led_to = [info.get("terminal_observation", obs[i]) for i, info in enumerate(infos)]
+        for k, i in enumerate(np.flatnonzero(dones)):
+            infos[i]["terminal_observation"] = led_to[k].copy()
+        return obs, rewards, dones, infos
+
+
+@mutant("reset_infos_updated_on_autoreset", may_fail=("done_info_is_step_info",), referenced=False)
+class ResetInfosWithARoomOfTheLastStep(Points):
+    """After a reset, and in the first step of an episode, it is 0."""
+
+    def start(self, i: int) -> Any:
+        obs = super().start(i)
+        self.reset_infos[i]["room"] = 0
+        return obs
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.room = self.envs[i].unwrapped.time % 3
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {**info, "room": self.room}
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.reset_infos[i]["room"] = self.room
+        return first
+
+
 @mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationOfAnEarlierEpisode(Points):
     def __init__(self, config: Config) -> None:

@@ -319,6 +319,13 @@ class StatisticsSetBackBeforeTheyAreTold(_Counting):
         return result
 
 
+@vec_env_mutant("episode_statistics_of_the_episode", referenced=False)
+class LastRewardsSetBackWithTheRest(_Counting):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, 0.0 if done else reward, done, info
+
+
 @vec_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnly(_Counting):
     def step_row(self, i: int, action: Any) -> Any:

@@ -162,6 +162,43 @@ class InfosOfAutoresetsAreFinal(RowsEnv):
         return first
 
 
+class Rooms(RowsEnv):
+    """Infos have a number that is 0 after a reset, and in the first step of an episode."""
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.rooms = [0] * self.num_envs
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        self.rooms[i] = 0
+        return super().begin(i, seed, options) | {"room": 0}
+
+    def step_row(self, i: int, action: Any) -> None:
+        self.enter(i)
+        super().step_row(i, action)
+        if not (self.flags[:, i].any() and self.form.mode == "SameStep"):
+            self.infos = self.add_info(self.infos, {"room": self.rooms[i]}, i)
+
+    def enter(self, i: int) -> None:
+        self.rooms[i] = self.rows[i].done % 3
+
+    def reset_step(self, i: int, action: Any) -> None:
+        super().reset_step(i, action)
+        self.infos = self.add_info(self.infos, {"room": self.after_an_end(i)}, i)
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        return super().restart(i, info | {"room": self.rooms[i]}) | {"room": self.after_an_end(i)}
+
+    def after_an_end(self, i: int) -> int:
+        return 0
+
+
+@vector_env_mutant("infos_of_the_autoreset", modes=("NextStep", "SameStep"), steady=True)
+class RoomsOfTheLastStep(Rooms):
+    def after_an_end(self, i: int) -> int:
+        return self.rooms[i]
+
+
 @vector_env_mutant("rows_independent")
 class InfosOfOthersLostAtEnds(RowsEnv):
     def step(self, actions: Any) -> Any:

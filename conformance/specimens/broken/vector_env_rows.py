@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorWrapper
 
 from conformance.specimens.registry import vector_env_mutant as mutant
-from conformance.specimens.rows_env import RowsEnv
+from conformance.specimens.rows_env import Form, RowsEnv
 
 # Rows
 
@@ -77,6 +77,21 @@ class ListInEachRow(RowsEnv):
 class BackToFront(RowsEnv):
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         return super().call(name, *args, **kwargs)[::-1]
+
+
+@mutant("call_get_set_attr")
+class AttributesOfEarlierCalls(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.found: dict[str, tuple[Any, ...]] = {}
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        self.found[name] = self.found.get(name) or super().get_attr(name)
+        return self.found[name]
+
+    def set_attr(self, name: str, values: Any) -> None:
+        super().set_attr(name, values)
+        self.found.clear()
 
 
 @mutant("call_get_set_attr")

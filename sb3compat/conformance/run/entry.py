@@ -73,7 +73,8 @@ def check_vec_env(
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
         known_upstream: Whether the failures of other libraries that the kit knows, by class and
-            version, are expected, too; one that passes is no surprise.
+            version, are expected, too; one that passes is no surprise. By default, they are
+            warnings.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
         make_env: Source that defines `make_env`, and `reference` if there is one, in

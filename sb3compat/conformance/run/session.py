@@ -90,7 +90,7 @@ class Session:
             seconds = _SCOUTING * self._clock.limit
             with self._clock:
                 self.subject = self._place.examine(factory, family, seconds)
-            self._known = known_failures(self.subject) if options.known_upstream else {}
+            self._known = known_failures(self.subject)
         except BaseException:
             self.close()
             raise
@@ -196,8 +196,9 @@ class Session:
     def hidden(self, check: Check) -> bool:
         """Whether a check was skipped for an expected failure, and is not expected to fail."""
         cause = self.cause(check)
-        known = check.id in self.options.expected_failures or check.id in self._known
-        expected = known or self._lost.get(check.id, False)
+        known = self.options.known_upstream and check.id in self._known
+        named = check.id in self.options.expected_failures
+        expected = known or named or self._lost.get(check.id, False)
         return cause is not None and cause.status == "xfailed" and not expected
 
     def report(self, results: Iterable[Result]) -> Report:
@@ -347,13 +348,19 @@ def _needed(capability: str) -> str:
 
 
 def _with_expectation(result: Result, options: Options, known: Mapping[str, str]) -> Result:
-    """The result of a check that was expected to fail, by the user or as known upstream."""
+    """The result of a check that was expected to fail by the user, or is known to fail upstream.
+
+    What another library gets wrong is not the fault of the environment: if not expected, a warning.
+    """
+    failed = result.status in ("failed", "errored")
     reason = options.expected_failures.get(result.check_id)
     if reason is None:
-        if result.check_id not in known or result.status not in ("failed", "errored"):
+        if result.check_id not in known or not failed:
             return result
         reason = f"known upstream: {known[result.check_id]}"
-    if result.status in ("failed", "errored"):
+        if not options.known_upstream:
+            return replace(result, severity="warning", message=f"{result.message} ({reason})")
+    if failed:
         return replace(result, status="xfailed", message=f"{result.message}; expected: {reason}")
     if result.status == "passed":
         return replace(result, status="xpassed", message=f"expected to fail: {reason}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium import spaces
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from sb3compat.conformance.findings import FactoryError, Family, family_name, said_by, short
 from sb3compat.conformance.program.script import PRELUDE
@@ -169,14 +169,29 @@ def mode_of(env: Any) -> str:
     from gymnasium.vector import AutoresetMode
 
     inner = getattr(env, "unwrapped", env)
-    declared = inner.autoreset_mode if offers(inner, "autoreset_mode") else None
-    known = {mode.value for mode in AutoresetMode}
-    # The innermost object may be a simulator, for which the attribute has another meaning.
-    if not isinstance(inner, VectorEnv) and getattr(declared, "value", declared) not in known:
-        declared = None
+    declared = _changed_mode(env)
+    if declared is None and offers(inner, "autoreset_mode"):
+        declared = inner.autoreset_mode
+        known = {mode.value for mode in AutoresetMode}
+        # The innermost object may be a simulator, for which the attribute has another meaning.
+        if not isinstance(inner, VectorEnv) and getattr(declared, "value", declared) not in known:
+            declared = None
     if declared is None:
         declared = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
     return str(getattr(declared, "value", declared))
+
+
+def _changed_mode(env: Any) -> Any:
+    """The mode that the outermost wrapper with metadata of its own declares; None if there is none.
+
+    A wrapper that resets rows itself has another mode than the environment inside.
+    """
+    while isinstance(env, VectorWrapper):
+        own = env.metadata
+        if own is not env.env.metadata and "autoreset_mode" in (own or {}):
+            return own["autoreset_mode"]
+        env = env.env
+    return None
 
 
 def takes_batches(env: Any) -> bool:

@@ -15,6 +15,7 @@ from gymnasium.vector import SyncVectorEnv
 from conformance.specimens import accused, accused_in_rows, rows_env
 from conformance.specimens.broken.vec_env_long import Pictures, Speeds
 from conformance.specimens.broken.vector_env_alike import AutoresetLeavesTheCounter
+from conformance.specimens.broken.vector_env_long import Rooms
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
@@ -352,6 +353,28 @@ def test_check_passes_what_only_looks_broken(factory: Any, name: str) -> None:
     pytest.importorskip("stable_baselines3")
     results = judge(examine(factory, seconds=2), seconds=0.3, only=[name])
     assert results[name].status == "passed", results[name]
+
+
+class Levels(Rooms):
+    """The number is a level, which goes up with each end, and back with a reset of all rows."""
+
+    def enter(self, i: int) -> None:
+        pass
+
+    def after_an_end(self, i: int) -> int:
+        return self.rooms[i]
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        self.rooms[i] += bool(self.flags[:, i].any())
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("kind", [Rooms, Levels])
+def test_what_goes_on_over_episodes_is_not_left_over(kind: Any, mode: str) -> None:
+    subject = examine(lambda: kind(Form(mode=mode, steady=True)))
+    result = judge(subject, seconds=0.5, only=["infos_of_the_autoreset"])["infos_of_the_autoreset"]
+    assert result.status == "passed"
 
 
 @pytest.mark.parametrize(

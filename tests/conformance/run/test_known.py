@@ -95,6 +95,16 @@ def test_a_known_failure_is_expected_and_others_are_not(strict: bool) -> None:
 
 
 @pytest.mark.usefixtures("_known")
+def test_a_failure_of_another_library_is_a_warning() -> None:
+    only = ("reset_returns_obs_only",)
+    result = here(Upstream, only=only, make_env=PLACEHOLDER)["reset_returns_obs_only"]
+    assert (result.status, result.severity) == ("failed", "warning")
+    assert result.message.endswith("(known upstream: so it is (https://e.org))")
+    for strict in (False, True):
+        assert here(Upstream, only=only, make_env=PLACEHOLDER, strict=strict).ok is not strict
+
+
+@pytest.mark.usefixtures("_known")
 def test_nothing_is_known_of_other_classes_and_absent_libraries() -> None:
     assert known_failures(examine(TinyVecEnv)) == {}
     assert list(known_failures(examine(Upstream))) == ["reset_returns_obs_only"]

@@ -9,9 +9,12 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from gymnasium.vector import AutoresetMode, VectorWrapper
 
+from conformance.specimens.rows_env import Form, RowsEnv
 from sb3compat.conformance import FactoryError, check_vec_env, check_vector_env
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.interface import mode_of
 from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
 
@@ -93,3 +96,18 @@ def test_processes_of_others_are_not_those_of_the_environment() -> None:
     finally:
         child.kill()
         child.join()
+
+
+class ResetsRows(VectorWrapper):
+    """Would reset the rows itself."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+
+
+def test_a_wrapper_may_declare_another_mode() -> None:
+    env = RowsEnv(Form(mode="Disabled"))
+    assert mode_of(VectorWrapper(env)) == "Disabled"
+    assert mode_of(VectorWrapper(ResetsRows(env))) == "SameStep"
+    assert mode_of(env) == "Disabled"

@@ -23,8 +23,8 @@ from sb3compat.conformance.checks.tools.evidence import (
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Record
-from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import Episode, by_row, last_of, obs_of
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import action_of, seed_before
@@ -48,6 +48,7 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
     """
     for i, found in enumerate(by_row(record)):
         yield from _not_the_next_first(found, i)
+        yield from _not_of_another_row(record, found, i)
         yield from _in_known_order(found, i)
         yield from _pushed_on(found, i)
         moves = [pair for episode in found for pair in moves_of(episode)]
@@ -181,6 +182,36 @@ def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
     margin = (high - low) / 2
     values = [floats(first) for first in firsts]
     return all(bool(((v >= low - margin) & (v <= high + margin)).all()) for v in values)
+
+
+def _not_of_another_row(record: Record, found: list[Episode], i: int) -> Iterator[Demand]:
+    """Last observations are not those of other rows, where no two rows have one elsewhere."""
+    others = [k for k in record.rows if k != i]
+    pairs = [
+        (episode.last, theirs)
+        for episode in found
+        if episode.over
+        for theirs in (_led_to(record, episode.end, k) for k in others)
+        if equal(episode.last.value, theirs.value)
+    ]
+    lasts = [last for last, _ in pairs]
+    if len(record.steps) < STEPS or distinct(values(lasts)) < _VARIED:
+        return
+    if not any(
+        equal(obs_of(record, step, i).value, obs_of(record, step, k).value)
+        for step in record.steps
+        for k in others
+        if not {i, k} & set(step.ended)
+    ):
+        should = f"that of row {i}; at {len(pairs)} ends, it is the observation of another row"
+        theirs = Several([other for _, other in pairs])
+        condition = "not all(map(equal, {0}, {1}))"
+        yield expect(condition, Several(lasts), theirs, lasts[-1], what="{2}", should=should, row=i)
+
+
+def _led_to(record: Record, step: Call, k: int) -> Value:
+    """The observation of row k after the action of a step, whether its episode has ended or not."""
+    return last_of(record, step, k) if k in step.ended else obs_of(record, step, k)
 
 
 def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:

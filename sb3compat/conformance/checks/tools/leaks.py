@@ -148,6 +148,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
                 )
         yield from _no_reset_info_in_final(over, always - steps, i)
     record.judged = judged
+    yield from _not_left_over(record)
 
 
 def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
@@ -174,6 +175,57 @@ def _no_reset_info_in_final(
                 should=f"without {key!r}, which resets give and steps do not",
                 row=i,
             )
+
+
+def _not_left_over(record: Record) -> Iterator[Demand]:
+    """What is the same after each reset of all rows is not that of the last step at autoresets.
+
+    A level or a count that outlasts episodes goes on in the steps after the autoreset; what is left
+    over, such as a mask, has its usual value there.
+    """
+    for i, found in enumerate(by_row(record)):
+        resets = [e for e in found if e.by == "reset"]
+        auto = [(a, b) for a, b in pairwise(found) if b.by == "auto" and b.steps]
+        if len(resets) < _FEWEST or len(auto) < _FEWEST:
+            continue
+        firsts = [_of_start(record, e) for e in resets]
+        nexts = [info_of(record, e.steps[0], i).value for e in resets if e.steps]
+        for key in sorted(set.intersection(*(set(f.value) for f in firsts)) - _ADDED, key=str):
+            usual = firsts[0].value[key]
+            if distinct([first.value[key] for first in firsts]) > 1:
+                continue
+            known = [usual, *(info[key] for info in nexts if key in info)]
+            left = [
+                _of_start(record, b)
+                for a, b in auto
+                if _is_left(key, usual, _of_start(record, b), _of_end(record, a))
+                and any(equal(info_of(record, b.steps[0], i).value.get(key), v) for v in known)
+            ]
+            if len(left) >= _FEWEST:
+                should = "as after each reset, not that of the last step of the episode before"
+                got, first = left[-1][key], firsts[0][key]
+                yield expect("equal({0}, {1})", got, first, should=should, row=i, like=first)
+
+
+def _of_start(record: Record, episode: Episode) -> Value:
+    """The info of the reset that began an episode."""
+    if record.family == "vec_env":
+        return episode.start.reset_infos[episode.row]
+    return info_of(record, episode.start, episode.row)
+
+
+def _of_end(record: Record, episode: Episode) -> Value:
+    """The info of the last step of an episode."""
+    infos = episode.end.infos
+    if record.mode == "SameStep" and "final_info" in infos.value:
+        return infos["final_info"].info(episode.row)
+    return info_of(record, episode.end, episode.row)
+
+
+def _is_left(key: Any, usual: object, first: Value, last: Value) -> bool:
+    if key not in first.value or key not in last.value or equal(first.value[key], usual):
+        return False
+    return _same(first, last, key)
 
 
 def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
@@ -210,6 +262,7 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
                 should="the info of the new reset, not of an earlier reset",
                 row=i,
             )
+    yield from _not_left_over(record)
     if not record.judged:
         raise NotExercisedError("too few episodes ended")
 

@@ -18,6 +18,8 @@ from sb3compat.conformance.values import Value, constant
 
 # The results of a step of a `VectorEnv` without its infos.
 RESULTS = ("obs", "rewards", "terminations", "truncations")
+# For two resets.
+_SEEDS = (3, 50)
 
 
 def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
@@ -90,6 +92,18 @@ def returns(call: Call, expected: list[Any], what: str = "{0}", why: str = "") -
     condition = f"{what} == {{1}}"
     should = f"{expected}{why}"
     return expect(condition, call.asked, constant(expected), what=what, should=should)
+
+
+def attributes_of_now(scene: Scene, env: Recorded) -> Iterator[Demand]:
+    """What is read of the rows is as it is now: their seeds change with each seeded reset."""
+    for number, seed in enumerate(_SEEDS if scene.subject.capabilities["seeding"] else ()):
+        env.restart(seed)
+        seeds = scene.caught(env.get_attr, "np_random_seed")
+        expected = [seed + i for i in scene.rows]
+        told = seeds.failure is None and isinstance(seeds.result, list | tuple)
+        if number == 0 and not (told and list(seeds.result) == expected):
+            return
+        yield returns(seeds, expected, "list({0})", ": those of the reset before")
 
 
 def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[Demand]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sb3compat.conformance.checks.tools.evidence import STEPS
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -69,8 +70,9 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     those before they are clipped, may be what the record shows in some episodes. So numbers are
     wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
     the one of the autoreset or lacks the one after it, or that is set back with other rows,
-    explains all of them; others are noted. Those that are missing at truncations, and at no
-    termination, are wrong as well; and so is a length of zero.
+    explains all of them, or if it is the last rewards that are lost; others are noted. Those that
+    are missing at truncations, and at no termination, are wrong as well; and so is a length of
+    zero.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -90,7 +92,9 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
             for each in told:
                 yield expect("{0} >= 1", each.entry, should=f"{each.own}, {words}")
         other = sum(not each.is_right for each in told)
-        if other and not _is_explained(rows):
+        if key == "r" and _without_last_rewards(told):
+            words += "; the reward of each last step is 0, unlike those of all other steps"
+        elif other and not _is_explained(rows):
             record.partly(
                 f"'{key}' is not {words} in {other} of {len(told)} episodes: if it tells something "
                 "else by design, such as frames or rewards below a wrapper, all is well"
@@ -211,6 +215,14 @@ def _reward_of_the_autoreset(episode: Episode) -> list[float]:
     if episode.by != "auto":
         return []
     return [_reward(episode.start, episode.row)]
+
+
+def _without_last_rewards(told: Sequence[_Told]) -> bool:
+    """Whether returns are wrong as the last steps have no rewards, which all other steps have."""
+    last = [_rewards(each.episode)[-1] for each in told]
+    others = [reward for each in told for reward in _rewards(each.episode)[:-1]]
+    wrong = len(told) >= _FEWEST and not any(each.is_right for each in told)
+    return wrong and not any(last) and len(others) >= STEPS and all(others)
 
 
 def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from sb3compat.conformance.checks.tools.evidence import STEPS, bytes_of, distinct, equal, values
 from sb3compat.conformance.checks.tools.scenes import (
     access_or_refusal,
+    attributes_of_now,
     returns,
 )
 from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error, warning
@@ -71,7 +72,8 @@ def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     """`get_attr(name, indices)` returns one value for each named row, in the order of `indices`.
 
     `indices` is None for all rows, one int, or several, and -1 is the last row. Typical mistakes:
-    the order of the rows instead of that of `indices`; 0 taken for None.
+    the order of the rows instead of that of `indices`; 0 taken for None; the value that an earlier
+    call has found.
     """
     env = scene.make()
     _mark(scene, env)
@@ -88,6 +90,7 @@ def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     ]
     indices, rows = scene.choose(ways)
     yield returns(env.get_attr("kit_mark", indices=Drawn(indices)), [10 + i for i in rows])
+    yield from attributes_of_now(scene, env)
 
 
 def _mark(scene: Scene, env: Recorded) -> None:

@@ -10,6 +10,7 @@ from sb3compat.conformance.checks.tools.life import no_growth, nothing_left, wra
 from sb3compat.conformance.checks.tools.scenes import (
     RESULTS,
     access_or_refusal,
+    attributes_of_now,
     close_returning,
     frames_apart,
     returns,
@@ -42,7 +43,7 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
 
     If the whole list goes into each row, or the order of the rows is wrong, a curriculum changes
     the wrong rows. A list whose length is not the number of rows is an error. `call` passes all
-    arguments on to a method.
+    arguments on to a method. What is read is as it is now, not what an earlier call has found.
     """
     env, _ = scene.start()
     marks = scene.shuffled()
@@ -61,6 +62,7 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     if not isinstance(echoes.failure, AttributeError | NotImplementedError):
         expected = [{"row": i, "a": 1, "b": 2} for i in scene.rows]
         yield returns(echoes, expected, "list({0})", ": a method gets all arguments")
+    yield from attributes_of_now(scene, env)
 
 
 @error(
