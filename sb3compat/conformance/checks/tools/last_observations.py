@@ -24,7 +24,7 @@ from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
-from sb3compat.conformance.rows import Episode, by_row, last_of, obs_of
+from sb3compat.conformance.rows import Episode, by_row, obs_of
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import action_of, seed_before
@@ -185,33 +185,32 @@ def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
 
 
 def _not_of_another_row(record: Record, found: list[Episode], i: int) -> Iterator[Demand]:
-    """Last observations are not those of other rows, where no two rows have one elsewhere."""
-    others = [k for k in record.rows if k != i]
+    """Last observations are not those of rows that go on, where no two rows have one elsewhere."""
+
+    def others(step: Call) -> Iterator[Value]:
+        return (obs_of(record, step, k) for k in record.running(step) if k != i)
+
     pairs = [
         (episode.last, theirs)
         for episode in found
         if episode.over
-        for theirs in (_led_to(record, episode.end, k) for k in others)
+        for theirs in others(episode.end)
         if equal(episode.last.value, theirs.value)
     ]
     lasts = [last for last, _ in pairs]
-    if len(record.steps) < STEPS or distinct(values(lasts)) < _VARIED:
+    if distinct(values(lasts)) < _VARIED:
         return
-    if not any(
-        equal(obs_of(record, step, i).value, obs_of(record, step, k).value)
+    elsewhere = [
+        equal(obs_of(record, step, i).value, theirs.value)
         for step in record.steps
-        for k in others
-        if not {i, k} & set(step.ended)
-    ):
+        if i not in step.ended
+        for theirs in others(step)
+    ]
+    if len(elsewhere) >= STEPS and not any(elsewhere):
         should = f"that of row {i}; at {len(pairs)} ends, it is the observation of another row"
         theirs = Several([other for _, other in pairs])
         condition = "not all(map(equal, {0}, {1}))"
         yield expect(condition, Several(lasts), theirs, lasts[-1], what="{2}", should=should, row=i)
-
-
-def _led_to(record: Record, step: Call, k: int) -> Value:
-    """The observation of row k after the action of a step, whether its episode has ended or not."""
-    return last_of(record, step, k) if k in step.ended else obs_of(record, step, k)
 
 
 def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
