@@ -319,6 +319,31 @@ class StatisticsSetBackBeforeTheyAreTold(_Counting):
         return result
 
 
+@vec_env_mutant(
+    "episode_statistics_of_the_episode",
+    may_fail=("rows_independent", "rows_are_alike"),
+    config=Config(lengths=(7, 5, 3)),
+    referenced=False,
+)
+class StatisticsOfTheFirstRows(_Counting):
+    """The first row that has ended gets those of row 0, and so on."""
+
+    def step_wait(self) -> Any:
+        self.told: dict[int, Any] = {}
+        obs, rewards, dones, infos = super().step_wait()
+        for k, i in enumerate(np.flatnonzero(dones)):
+            infos[i]["episode"] = self.told[k]
+        return obs, rewards, dones, infos
+
+    def step_row(self, i: int, action: Any) -> Any:
+        before = {"r": float(self.returns[i]), "l": int(self.lengths[i]), "t": 0.1}
+        obs, reward, done, info = super().step_row(i, action)
+        self.told[i] = info.get(
+            "episode", before | {"r": before["r"] + reward, "l": before["l"] + 1}
+        )
+        return obs, reward, done, info
+
+
 @vec_env_mutant("episode_statistics_of_the_episode", referenced=False)
 class LastRewardsSetBackWithTheRest(_Counting):
     def step_row(self, i: int, action: Any) -> Any:

@@ -37,6 +37,7 @@ class _Told:
         with_first: The same of its steps, and of the one that began it if an autoreset did.
         without_first: The same without its first step if an autoreset began it.
         since_others: The same of its steps since another row began an episode.
+        of_others: The same of what the other rows had done by then in their episodes.
     """
 
     episode: Episode
@@ -47,6 +48,7 @@ class _Told:
     with_first: float
     without_first: float
     since_others: float
+    of_others: list[float]
 
     @property
     def number(self) -> float:
@@ -69,8 +71,9 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     What counts other steps, such as those of frames that are skipped, or other rewards, such as
     those before they are clipped, may be what the record shows in some episodes. So numbers are
     wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
-    the one of the autoreset or lacks the one after it, or that is set back with other rows,
-    explains all of them, or if it is the last rewards that are lost; others are noted. Those that
+    the one of the autoreset or lacks the one after it, that is set back with other rows, or that
+    is of another row, explains all of them, or if it is the last rewards that are lost; others are
+    noted. Those that
     are missing at truncations, and at no termination, are wrong as well; and so is a length of
     zero.
 
@@ -191,6 +194,7 @@ def _told(
                 with_first=own([*_reward_of_the_autoreset(episode), *rewards]),
                 without_first=own(rewards[episode.by == "auto" :]),
                 since_others=own(_rewards_since(episode, begun)),
+                of_others=[own(rewards) for rewards in _rewards_of_others(episode)],
             )
             since_end = 0.0
 
@@ -208,6 +212,14 @@ def _rewards_since(episode: Episode, begun: Sequence[int]) -> list[float]:
     """The rewards of the steps after the last of these calls that came before its end."""
     last = max((number for number in begun if number < episode.end.number), default=-1)
     return [_reward(step, episode.row) for step in episode.steps if step.number > last]
+
+
+def _rewards_of_others(episode: Episode) -> Iterator[list[float]]:
+    """The rewards of the episodes that other rows are in at its end, up to then."""
+    last = episode.end.number
+    for other in (e for found in by_row(episode.record) for e in found if e.row != episode.row):
+        if other.steps and other.steps[0].number <= last <= other.end.number:
+            yield [_reward(step, other.row) for step in other.steps if step.number <= last]
 
 
 def _reward_of_the_autoreset(episode: Episode) -> list[float]:
@@ -241,9 +253,14 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
     with_first = [(each, each.with_first) for row in rows for each in row if right]
     without_first = [(each, each.without_first) for row in rows for each in row if right]
     since_others = [(each, each.since_others) for row in rows for each in row]
+    of_others = [
+        (each, next((n for n in each.of_others if _is_close(each.number, n)), each.own))
+        for row in rows
+        for each in row
+    ]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
-        and all(math.isclose(each.number, n, rel_tol=1e-4, abs_tol=1e-4) for each, n in some)
+        and all(_is_close(each.number, n) for each, n in some)
         for some in (
             over_ends,
             over_resets,
@@ -252,5 +269,10 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
             with_first,
             without_first,
             since_others,
+            of_others,
         )
     )
+
+
+def _is_close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)
