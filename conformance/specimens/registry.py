@@ -192,7 +192,6 @@ def unseen(
     broken: bool = False,
     singles: tuple[Callable[[], Any], ...] = (),
     untold: str = "",
-    warning: str = "",
     rightly: Mapping[str, str] | None = None,
 ) -> Callable[[Make], Make]:
     """Enter an environment of someone who had not read the checks.
@@ -203,7 +202,6 @@ def unseen(
         broken: Whether it breaks its contract in one way.
         singles: What makes the single environments of its rows, where it has such.
         untold: Why only these can convict it.
-        warning: The check that finds it, if it is one that warns only.
         rightly: As in `Specimen`.
     """
 
@@ -217,7 +215,6 @@ def unseen(
                 make.__module__,
                 mode.value if mode else None,
                 broken=broken,
-                fails=frozenset({warning} if warning else ()),
                 reference=list(singles) or None,
                 untold=untold,
                 about=inspect.cleandoc(make.__doc__ or ""),

@@ -11,7 +11,7 @@ from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.vec_parts import NativeVecEnv, Step
 
 
-@unseen("vec_env", broken=True, warning="reset_cancels_pending_step")
+@unseen("vec_env", broken=True)
 class QueueSurvivesReset(NativeVecEnv):
     """Three counters that go up and down by the actions until they reach five.
 

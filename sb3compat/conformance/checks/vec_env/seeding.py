@@ -372,7 +372,7 @@ def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} == []", options.attribute("names"), should=should)
 
 
-@warning(
+@error(
     group="options",
     source=SB3_SOURCE,
     needs=("seeding",),

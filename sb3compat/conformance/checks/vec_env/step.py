@@ -203,7 +203,7 @@ def step_wait_without_async_rejected(scene: Scene) -> Iterator[Demand]:
     yield expect("isinstance({0}, Exception)", error, should="an exception")
 
 
-@warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+@error(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
 def reset_cancels_pending_step(scene: Scene) -> Iterator[Demand]:
     """`reset()` cancels a pending step: nothing of it shows afterwards.
 

@@ -314,7 +314,7 @@ def _alike(env: Recorded, twin: Recorded) -> bool:
     return bool(equal(env.last.obs.value, twin.last.obs.value))
 
 
-@warning(group="options", source=RESET)
+@error(group="options", source=RESET)
 def options_not_mutated(scene: Scene) -> Iterator[Demand]:
     """`reset(options=...)` leaves the caller's dict as it is.
 
