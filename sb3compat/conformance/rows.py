@@ -96,6 +96,14 @@ def info_of(record: Record, call: Call, i: int) -> Value:
     return call.reset_infos[i] if call.op.method == "reset" else call.infos[i]
 
 
+def info_of_end(record: Record, episode: Episode) -> Value:
+    """The info of the last step of an episode."""
+    infos = episode.end.infos
+    if record.mode == "SameStep" and "final_info" in infos.value:
+        return infos["final_info"].info(episode.row)
+    return info_of(record, episode.end, episode.row)
+
+
 def episodes(record: Record) -> list[Episode]:
     """The episodes of all rows, in the order in which they began."""
     found: list[Episode] = []

@@ -229,6 +229,22 @@ class LastObservationsOfTheFirstRows(Points):
         return obs, rewards, dones, infos
 
 
+@mutant(
+    "rows_independent",
+    may_fail=("rows_are_alike",),
+    config=Config(lengths=(4, 4, 3), ends=("terminated",)),
+    referenced=False,
+)
+class ScoreOfTheLastThatEnds(Points):
+    """Of rows that end in one step."""
+
+    def step_wait(self) -> Any:
+        result = super().step_wait()
+        for i in np.flatnonzero(result[2])[-1:]:
+            result[3][i]["score"] = 1.0
+        return result
+
+
 @mutant("reset_infos_updated_on_autoreset", may_fail=("done_info_is_step_info",), referenced=False)
 class ResetInfosWithARoomOfTheLastStep(Points):
     """After a reset, and in the first step of an episode, it is 0."""

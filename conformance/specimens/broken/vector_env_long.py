@@ -199,6 +199,24 @@ class RoomsOfTheLastStep(Rooms):
         return self.rooms[i]
 
 
+@vector_env_mutant(
+    "rows_independent",
+    may_fail=("rows_are_alike",),
+    modes=("NextStep", "Disabled"),
+    lengths=(4, 4, 3),
+    endings=("terminated",),
+    steady=True,
+)
+class ScoreOfTheLastRowThatEnds(RowsEnv):
+    """Of rows that end in one step: its array and mask are made anew for each."""
+
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        for i in np.flatnonzero(self.flags.any(axis=0))[-1:]:
+            infos |= self._add_info({}, {"score": 1.0}, i)
+        return (*results, infos)
+
+
 @vector_env_mutant("rows_independent")
 class InfosOfOthersLostAtEnds(RowsEnv):
     def step(self, actions: Any) -> Any:

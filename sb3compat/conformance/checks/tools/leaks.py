@@ -18,7 +18,7 @@ from sb3compat.conformance.checks.tools.evidence import (
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
-from sb3compat.conformance.rows import Episode, by_row, info_of
+from sb3compat.conformance.rows import Episode, by_row, info_of, info_of_end
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import seed_before
 
@@ -198,7 +198,7 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
             left = [
                 _of_start(record, b)
                 for a, b in auto
-                if _is_left(key, usual, _of_start(record, b), _of_end(record, a))
+                if _is_left(key, usual, _of_start(record, b), info_of_end(record, a))
                 and any(equal(info_of(record, b.steps[0], i).value.get(key), v) for v in known)
             ]
             if len(left) >= _FEWEST:
@@ -212,14 +212,6 @@ def _of_start(record: Record, episode: Episode) -> Value:
     if record.family == "vec_env":
         return episode.start.reset_infos[episode.row]
     return info_of(record, episode.start, episode.row)
-
-
-def _of_end(record: Record, episode: Episode) -> Value:
-    """The info of the last step of an episode."""
-    infos = episode.end.infos
-    if record.mode == "SameStep" and "final_info" in infos.value:
-        return infos["final_info"].info(episode.row)
-    return info_of(record, episode.end, episode.row)
 
 
 def _is_left(key: Any, usual: object, first: Value, last: Value) -> bool:

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.limits import limits_of_their_own
-from sb3compat.conformance.checks.tools.others import infos_beside_ends
+from sb3compat.conformance.checks.tools.others import (
+    infos_beside_ends,
+    infos_of_ends_together,
+)
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
@@ -115,6 +118,7 @@ def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
     yield from infos_beside_ends(record)
+    yield from infos_of_ends_together(record)
     # Other actions may change the random numbers of all rows, if these share a generator.
     clauses = [others_alike(record)] * bool(record.subject.capabilities.get("row_seeds"))
     yield from all_of(*clauses, no_standstill_beside_resets(record))
@@ -138,6 +142,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
     yield from infos_beside_ends(record)
+    yield from infos_of_ends_together(record)
     found = [
         each
         for each, over in by_ends_before(record)

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.limits import limits_of_their_own
-from sb3compat.conformance.checks.tools.others import infos_beside_ends
+from sb3compat.conformance.checks.tools.others import (
+    infos_beside_ends,
+    infos_of_ends_together,
+)
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
@@ -81,6 +84,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
     yield from infos_beside_ends(record)
+    yield from infos_of_ends_together(record)
     if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         yield from all_of(others_alike(record), no_standstill_beside_resets(record))
     else:
