@@ -245,6 +245,13 @@ class ScoreOfTheLastThatEnds(Points):
         return result
 
 
+@mutant("last_reward_like_others", referenced=False)
+class LastRewardsOfZero(Points):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, 0.0 if done else reward, done, info
+
+
 @mutant("reset_infos_updated_on_autoreset", may_fail=("done_info_is_step_info",), referenced=False)
 class ResetInfosWithARoomOfTheLastStep(Points):
     """After a reset, and in the first step of an episode, it is 0."""

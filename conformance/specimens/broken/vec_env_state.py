@@ -146,6 +146,18 @@ class FirstOptionsForAllInASimulator(FirstOptionsForAll):
         return super().get_attr(attr_name, indices)
 
 
+@mutant("options_per_row", options=None)
+class FirstRowTakesTheOption(FirstOptionsForAllInASimulator):
+    """A dict for all rows is one object."""
+
+    def set_options(self, options: Any = None) -> None:
+        Points.set_options(self, options)
+
+    def start(self, i: int) -> Any:
+        self._options[i] = {"shift": self._options[i].pop("shift", 0)}
+        return super().start(i)
+
+
 @mutant("options_used_once")
 class OptionsForGood(Points):
     def forget(self) -> None:

@@ -217,6 +217,13 @@ class ScoreOfTheLastRowThatEnds(RowsEnv):
         return (*results, infos)
 
 
+@vector_env_mutant("last_reward_like_others")
+class LastRewardsOfZeroInRows(RowsEnv):
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        self.rewards[i] *= not self.flags[:, i].any()
+
+
 @vector_env_mutant("rows_independent")
 class InfosOfOthersLostAtEnds(RowsEnv):
     def step(self, actions: Any) -> Any:

@@ -293,8 +293,9 @@ def starts_like(start, expected):
 
 
 def stable(info, other):
-    """The entries that two runs share: no clock times."""
-    return {key: info[key] for key in info if key in other and equal(info[key], other[key])}
+    """The entries that two runs share: no clock times, nor those of a monitor, equal by chance."""
+    same = {key: info[key] for key in info if key in other and equal(info[key], other[key])}
+    return {key: v for key, v in same.items() if not (isinstance(v, dict) and {*"rlt"} <= {*v})}
 
 
 def batched(space, single, n):
@@ -323,17 +324,20 @@ def stacked(space, values):
 
 
 def noting_options():
-    """Options without any name, which note the names that are looked for, and are never false."""
+    """Options without any name, which note the names that are looked for, and are never false.
+
+    `again` has those that were taken out of one dict a second time.
+    """
 
     class Noting(dict):
-        def __init__(self):
-            self.names = []
+        def __init__(self, names, again):
+            self.names, self.again, self.taken = names, again, []
 
         def __bool__(self):
             return True
 
         def __deepcopy__(self, memo):
-            return self
+            return Noting(self.names, self.again)
 
         def __contains__(self, name):
             self.names.append(name)
@@ -347,6 +351,9 @@ def noting_options():
             self.names.append(name)
             return default
 
-        pop = get
+        def pop(self, name, default=None):
+            self.again += [name] * (name in self.taken)
+            self.taken.append(name)
+            return self.get(name, default)
 
-    return Noting()
+    return Noting([], [])

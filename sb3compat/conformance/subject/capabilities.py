@@ -74,9 +74,15 @@ def assumed(env: Any, family: Family) -> dict[str, bool]:
 
 
 def _takes_seed(env: Any) -> bool:
-    """Whether `seed` works. If not, one check fails, and the others do without seeds."""
+    """Whether `seed` works. If not, one check fails, and the others do without seeds.
+
+    An environment that cannot be seeded may say so by `None` for each row.
+    """
     try:
-        env.seed(0)
+        seeds = env.seed(0)
+        if isinstance(seeds, list | tuple) and seeds and not any(s is not None for s in seeds):
+            starts = [deepcopy(_reset(env, "vec_env", 0)) for _ in range(2)]
+            return bool(PRELUDE["equal"](*starts))
     except Exception:
         return False
     return offers(env, "seed")

@@ -22,6 +22,7 @@ from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.checks.tools.leaks import _growth, infos_of_autoresets
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.rows import by_row
@@ -389,3 +390,23 @@ def test_what_goes_on_over_episodes_is_not_left_over(kind: Any, mode: str) -> No
 def test_a_count_of_any_type_grows_or_is_none(values: list[Any], by: float | None) -> None:
     moves = [({"n": a}, {"n": b}, 7.0) for a, b in pairwise(values)]
     assert [grown(7.0) for grown in _growth("n", moves)] == ([] if by is None else [by])
+
+
+class NoneInRunningRows(Points):
+    """Has the keys in all rows, as a bridge that fills in what the others have."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {"terminal_observation": None, "episode": None, **info}
+
+
+def test_none_is_no_entry() -> None:
+    names = ["terminal_observation_iff_done", "episode_statistics_at_end_only"]
+    results = judge(examine(NoneInRunningRows), seconds=0.3, only=names)
+    assert {results[name].status for name in names} == {"passed"}
+
+
+def test_a_clock_that_shows_one_time_twice_is_none() -> None:
+    """The time in a monitor's entry may be the same in two runs, and be another one in a third."""
+    told = {"r": 1.0, "l": 2, "t": 0.1}
+    assert PRELUDE["stable"]({"x": 1, "episode": told}, {"x": 1, "episode": dict(told)}) == {"x": 1}

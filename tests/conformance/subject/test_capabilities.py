@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+from conformance.specimens.points import Points
 from conformance.specimens.rows_env import Form, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
@@ -34,6 +35,22 @@ def test_a_seed_method_that_raises_is_there_and_takes_no_seeds() -> None:
     found = capabilities(NoSeeds)
     assert (found["seed_method"], found["seeding"]) == (True, False)
     assert capabilities(TinyVecEnv)["seeding"]
+
+
+class AnswersNone(Points):
+    """Says that it cannot be seeded."""
+
+    seeded = False
+
+    def seed(self, seed: int | None = None) -> Any:
+        super().seed(seed if self.seeded else None)
+        return [None] * self.num_envs
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_who_answers_none_takes_no_seeds_unless_they_show(seeded: bool) -> None:
+    factory = type("Some", (AnswersNone,), {"seeded": seeded})
+    assert capabilities(factory)["seeding"] is seeded
 
 
 def test_a_declaration_wins() -> None:

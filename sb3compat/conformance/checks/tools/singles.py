@@ -140,9 +140,15 @@ def stable(each: Beside) -> tuple[Value, Value] | None:
 
 
 def keys_of(each: Beside) -> set[object]:
-    """The keys of an info of the single environment, without clock times."""
-    info = stable(each)
-    return set() if info is None else set(_entries(*info))
+    """The keys of an info of the single environment, which another one like it has, too."""
+    infos = stable(each)
+    return set() if infos is None else set.intersection(*(set(info.value) for info in infos))
+
+
+def entries_of(each: Beside) -> dict[object, object]:
+    """The entries of an info of the single environment, without clock times."""
+    infos = stable(each)
+    return {} if infos is None else _entries(*infos)
 
 
 def _entries(info: Value, other: Value) -> dict[object, object]:

@@ -13,7 +13,10 @@ from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_s
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.first_observations import like_reset, starts_drawn_anew
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts, last_like_steps
-from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
+from sb3compat.conformance.checks.tools.limits import (
+    rewards_at_the_limit,
+    terminal_states_at_the_limit,
+)
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,
@@ -59,14 +62,14 @@ def terminal_observation_iff_done(record: Record) -> Iterator[Demand]:
     other place. Algorithms bootstrap from it where an episode was truncated, and off-policy
     algorithms store it as the next observation. Without the key they silently take the first
     observation of the next episode. Set it before the row is reset, and begin each step with new
-    dicts, so that no old one is left.
+    dicts, so that no old one is left. None is none, as SB3's algorithms see it.
     """
     for step in record.through_endings:
         ended = step.ended
         for i in record.rows:
             words = ("with", "") if i in ended else ("without", "not ")
             yield expect(
-                "('terminal_observation' in {0}) == bool({1})",
+                "({0}.get('terminal_observation') is not None) == bool({1})",
                 step.infos[i],
                 step.dones[i],
                 what="list({0})",
@@ -204,6 +207,20 @@ def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
     the last action; the first one of the next episode.
     """
     yield from last_like_steps(record)
+
+
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(*ENDINGS, "rewards_shape", "episode_statistics_of_the_episode"),
+)
+def last_reward_like_others(record: Record) -> Iterator[Demand]:
+    """The reward of the step that a time limit ends is that of its action, as in other steps.
+
+    Typical mistake: the reset within the step sets back the array of rewards before it is returned,
+    so that the reward of each last step is 0. It can be told where no other reward is 0.
+    """
+    yield from rewards_at_the_limit(record)
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)

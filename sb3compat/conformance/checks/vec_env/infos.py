@@ -39,7 +39,7 @@ _INFOS = (
 MONITOR = SB3_SOURCE.replace("vec_env/base_vec_env", "monitor")
 
 
-@warning(
+@error(
     group="episode end",
     source=MONITOR,
     after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts", "infos_unchanged_by_later_steps"),
@@ -47,14 +47,14 @@ MONITOR = SB3_SOURCE.replace("vec_env/base_vec_env", "monitor")
 def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     """`infos[i]["episode"]`, the return and length of an episode, is there in rows that are done.
 
-    SB3's algorithms append whatever they find under that key to their statistics: where it is in
-    rows that go on, unfinished episodes count as well. Typical mistake: the entry of the last
-    episode stays in a dict that each step hands out again.
+    SB3's algorithms append whatever they find under that key to their statistics, unless it is
+    None: where it is in rows that go on, unfinished episodes count as well. Typical mistake: the
+    entry of the last episode stays in a dict that each step hands out again.
     """
     for step in record.through_endings:
         for i in record.running(step):
             yield expect(
-                "'episode' not in {0}",
+                "{0}.get('episode') is None",
                 step.infos[i],
                 what="{0}['episode']",
                 should="no such entry, as the row is not done",

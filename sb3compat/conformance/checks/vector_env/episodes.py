@@ -8,7 +8,10 @@ import numpy as np
 
 from sb3compat.conformance.checks.tools.first_observations import like_reset
 from sb3compat.conformance.checks.tools.last_observations import last_like_steps
-from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
+from sb3compat.conformance.checks.tools.limits import (
+    rewards_at_the_limit,
+    terminal_states_at_the_limit,
+)
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -115,6 +118,20 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
     before the last action; the first one of the next episode.
     """
     yield from last_like_steps(record)
+
+
+@error(
+    group="episode end",
+    source=GYM_AUTORESET,
+    after=(*EPISODES, "rewards_shape", "episode_statistics_of_the_episode"),
+)
+def last_reward_like_others(record: Record) -> Iterator[Demand]:
+    """The reward of the step that a time limit ends is that of its action, as in other steps.
+
+    Typical mistake: the reset within the step sets back the array of rewards before it is returned,
+    so that the reward of each last step is 0. It can be told where no other reward is 0.
+    """
+    yield from rewards_at_the_limit(record)
 
 
 @error(

@@ -12,7 +12,11 @@ from sb3compat.conformance.checks.tools.leaks import (
     infos_of_their_own_step,
     keys_of_their_own_row,
 )
-from sb3compat.conformance.checks.tools.singles import keys_of, with_infos_of_singles
+from sb3compat.conformance.checks.tools.singles import (
+    entries_of,
+    keys_of,
+    with_infos_of_singles,
+)
 from sb3compat.conformance.checks.tools.statistics import statistics_of_the_episode
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
@@ -89,7 +93,7 @@ def info_values_batched(record: Record) -> Iterator[Demand]:
         )
 
 
-@warning(group="infos", source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
+@error(group="infos", source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
 def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     """`infos["episode"]`, the return and length of an episode, is about rows that have ended.
 
@@ -175,7 +179,7 @@ def info_values_keep_type(record: Record) -> Iterator[Demand]:
     """
     for each in with_infos_of_singles(record):
         got = each.call.infos.info(each.row)
-        for key in sorted(keys_of(each) & set(got.value), key=str):
+        for key in sorted(entries_of(each).keys() & set(got.value), key=str):
             expected = each.alone.info[key]
             yield expect(
                 "equal({0}, {1})",
