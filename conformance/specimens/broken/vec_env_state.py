@@ -79,7 +79,7 @@ class SeedForGood(Points):
         self._options = [{} for _ in self.envs]
 
 
-@mutant("seed_works_again")
+@mutant("seed_works_again", may_fail=("get_attr_indices",))
 class FirstSeedOnly(Points):
     heard = False
 
