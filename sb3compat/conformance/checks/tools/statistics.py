@@ -73,9 +73,8 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     wrong only if a counter that goes on over ends or resets, that lacks the last step, that has
     the one of the autoreset or lacks the one after it, that is set back with other rows, or that
     is of another row, explains all of them, or if it is the last rewards that are lost; others are
-    noted. Those that
-    are missing at truncations, and at no termination, are wrong as well; and so is a length of
-    zero.
+    noted. Those that are missing at truncations, and at no termination, are wrong as well; and so
+    is a length of zero.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -253,10 +252,10 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
     with_first = [(each, each.with_first) for row in rows for each in row if right]
     without_first = [(each, each.without_first) for row in rows for each in row if right]
     since_others = [(each, each.since_others) for row in rows for each in row]
+    # Returns of many rows are often equal by chance. After a reset, all rows have one length.
     of_others = [
         (each, next((n for n in each.of_others if _is_close(each.number, n)), each.own))
-        for row in rows
-        for each in row
+        for each in lengths
     ]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
