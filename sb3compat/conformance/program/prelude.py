@@ -293,9 +293,10 @@ def starts_like(start, expected):
 
 
 def stable(info, other):
-    """The entries that two runs share: no clock times, nor those of a monitor, equal by chance."""
+    """The entries that two runs share: no clock times, nor entries of a monitor, which have one."""
     same = {key: info[key] for key in info if key in other and equal(info[key], other[key])}
-    return {key: v for key, v in same.items() if not (isinstance(v, dict) and {*"rlt"} <= {*v})}
+    clock = {"r", "l", "t"}
+    return {key: v for key, v in same.items() if not (isinstance(v, dict) and clock <= v.keys())}
 
 
 def batched(space, single, n):
@@ -336,8 +337,11 @@ def noting_options():
         def __bool__(self):
             return True
 
-        def __deepcopy__(self, memo):
+        def __copy__(self):
             return Noting(self.names, self.again)
+
+        def __deepcopy__(self, memo):
+            return self.__copy__()
 
         def __contains__(self, name):
             self.names.append(name)

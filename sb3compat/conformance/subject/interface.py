@@ -182,14 +182,14 @@ def mode_of(env: Any) -> str:
 
 
 def _changed_mode(env: Any) -> Any:
-    """The mode that the outermost wrapper with metadata of its own declares; None if there is none.
+    """The mode of the outermost wrapper whose metadata declare another one than those inside.
 
-    A wrapper that resets rows itself has another mode than the environment inside.
+    Such a wrapper resets rows itself. None if there is none.
     """
     while isinstance(env, VectorWrapper):
-        own = env.metadata
-        if own is not env.env.metadata and "autoreset_mode" in (own or {}):
-            return own["autoreset_mode"]
+        own, inside = ((each.metadata or {}).get("autoreset_mode") for each in (env, env.env))
+        if own not in (None, inside):
+            return own
         env = env.env
     return None
 

@@ -95,7 +95,7 @@ def returns(call: Call, expected: list[Any], what: str = "{0}", why: str = "") -
 
 
 def attributes_of_now(scene: Scene, env: Recorded) -> Iterator[Demand]:
-    """What is read of the rows is as it is now: their seeds change with each seeded reset."""
+    """`get_attr` reads the values of now: the seeds of rows change with each seeded reset."""
     for number, seed in enumerate(_SEEDS if scene.subject.capabilities["seeding"] else ()):
         env.restart(seed)
         seeds = scene.caught(env.get_attr, "np_random_seed")
@@ -103,7 +103,7 @@ def attributes_of_now(scene: Scene, env: Recorded) -> Iterator[Demand]:
         told = seeds.failure is None and isinstance(seeds.result, list | tuple)
         if number == 0 and not (told and list(seeds.result) == expected):
             return
-        yield returns(seeds, expected, "list({0})", ": those of the reset before")
+        yield returns(seeds, expected, "list({0})", ": the seeds of the last reset")
 
 
 def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[Demand]:

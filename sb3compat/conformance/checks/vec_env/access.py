@@ -72,8 +72,8 @@ def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     """`get_attr(name, indices)` returns one value for each named row, in the order of `indices`.
 
     `indices` is None for all rows, one int, or several, and -1 is the last row. Typical mistakes:
-    the order of the rows instead of that of `indices`; 0 taken for None; the value that an earlier
-    call has found.
+    the order of the rows instead of that of `indices`; 0 taken for None; values that
+    an earlier call has read.
     """
     env = scene.make()
     _mark(scene, env)

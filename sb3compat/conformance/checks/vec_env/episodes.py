@@ -62,7 +62,7 @@ def terminal_observation_iff_done(record: Record) -> Iterator[Demand]:
     other place. Algorithms bootstrap from it where an episode was truncated, and off-policy
     algorithms store it as the next observation. Without the key they silently take the first
     observation of the next episode. Set it before the row is reset, and begin each step with new
-    dicts, so that no old one is left. None is none, as SB3's algorithms see it.
+    dicts, so that no old one is left. The value None counts as no entry, as in SB3's algorithms.
     """
     for step in record.through_endings:
         ended = step.ended

@@ -43,7 +43,7 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
 
     If the whole list goes into each row, or the order of the rows is wrong, a curriculum changes
     the wrong rows. A list whose length is not the number of rows is an error. `call` passes all
-    arguments on to a method. What is read is as it is now, not what an earlier call has found.
+    arguments on to a method. `get_attr` reads the values of now, not those of an earlier call.
     """
     env, _ = scene.start()
     marks = scene.shuffled()
