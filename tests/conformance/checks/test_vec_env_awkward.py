@@ -198,3 +198,69 @@ def test_a_limit_that_goes_on_over_terminations_is_noted(goes_on: bool) -> None:
     result = judge(subject, seconds=0.3, only=[name])[name]
     assert result.status == ("partly_exercised" if goes_on else "passed")
     assert ("8 steps after the last truncation or reset" in result.message) == goes_on
+
+
+class NoneInRunningRows(Points):
+    """Has the keys in all rows, as a bridge that fills in what the others have."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {"terminal_observation": None, "episode": None, **info}
+
+
+def test_none_is_no_entry() -> None:
+    names = ["terminal_observation_iff_done", "episode_statistics_at_end_only"]
+    results = judge(examine(NoneInRunningRows), seconds=0.3, only=names)
+    assert {results[name].status for name in names} == {"passed"}
+
+
+class Clipped(Points):
+    """A monitor below a wrapper that clips rewards; sums of small numbers are often equal."""
+
+    def __init__(self) -> None:
+        super().__init__(Config(rows=32, lengths=(5, 9, 7, 11)))
+        self.rewards: list[list[int]] = [[] for _ in self.envs]
+
+    def reset(self) -> Any:
+        self.rewards = [[] for _ in self.envs]
+        return super().reset()
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        self.rewards[i].append(int(abs(reward) * 2) % 3)
+        last = min(self.rewards[i][-1], 1)
+        if done:
+            told, self.rewards[i] = self.rewards[i], []
+            info["episode"] = {"r": float(sum(told)), "l": len(told), "t": 0.1}
+        return obs, float(last), done, info
+
+
+class FellOrNot(Points):
+    """Row 0 falls, and says so. Row 1 is cut, always in a step in which row 0 falls."""
+
+    def __init__(self) -> None:
+        super().__init__(Config(rows=2, lengths=(3, 6), ends=("terminated", "truncated")))
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {**info, "fell": True} if done and i == 0 else info
+
+
+class OneForEachStep(Points):
+    """But for the last one."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, _, done, info = super().step_row(i, action)
+        return obs, float(not done), done, info
+
+
+@pytest.mark.parametrize(
+    ("factory", "name", "status"),
+    [
+        (Clipped, "episode_statistics_of_the_episode", "partly_exercised"),
+        (FellOrNot, "rows_independent", "partly_exercised"),
+        (OneForEachStep, "last_reward_like_others", "not_exercised"),
+    ],
+)
+def test_what_may_be_by_design_or_chance(factory: Any, name: str, status: str) -> None:
+    assert judge(examine(factory), seconds=1, only=[name])[name].status == status
