@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from itertools import count
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -73,7 +74,7 @@ class Scene(Choices):
         self._around: list[Record] = []
         self._undo: list[Callable[[], object]] = []
         self._spoilt = False
-        self._number = -1
+        self._numbers = count()
 
     def partly(self, missing: str) -> None:
         """Note that a part of the contract is not tested, and what to pass to test it."""
@@ -81,7 +82,7 @@ class Scene(Choices):
 
     def make(self, name: str = "env") -> Recorded:
         """A new instance, not reset yet, with the name that it has in a script."""
-        record = Record(self.subject, name, self._next())
+        record = Record(self.subject, name, next(self._numbers))
         self._before_call(record.made)
         self._before_make()
         try:
@@ -105,10 +106,7 @@ class Scene(Choices):
 
     def let(self, name: str, value: Any) -> Recorded:
         """An object to pass to a method; its `value` shows whether a call changed it."""
-        record = Record(self.subject, name, self._next())
-        record.made = f"{name} = {to_source(value)}"
-        self._before_call(record.made)
-        self.records.append(record)
+        record = self._noted(name, f"{name} = {to_source(value)}")
         return Recorded(self, record, deepcopy(value))
 
     def made_by(self, maker: Given | str, name: str, *args: Any, **kwargs: Any) -> Recorded:
@@ -128,10 +126,7 @@ class Scene(Choices):
             hint = "Import it before: [maker] = scene.imported('my_module', 'MyWrapper')"
             raise TypeError(f"Expected what `scene.imported` has returned, got {maker!r}. {hint}")
         op = _op(given.source, args, kwargs, kind="function")
-        record = Record(self.subject, name, self._next())
-        record.made = f"{name} = {op.text}"
-        self._before_call(record.made)
-        self.records.append(record)
+        record = self._noted(name, f"{name} = {op.text}")
         self._around.append(record)
         positional, named = arguments(op, None)
         try:
@@ -157,9 +152,7 @@ class Scene(Choices):
 
     def part(self, env: Recorded, path: str, name: str) -> Recorded:
         """An attribute of an instance, as an object with a name of its own."""
-        record = Record(self.subject, name, self._next())
-        record.made = f"{name} = {env.record.name}.{path}"
-        self.records.append(record)
+        record = self._noted(name, f"{name} = {env.record.name}.{path}")
         return Recorded(self, record, attrgetter(path)(env.live))
 
     def delete(self, env: Recorded, kept: Recorded) -> None:
@@ -173,24 +166,18 @@ class Scene(Choices):
             (record, kept.live if live is env.live else live) for record, live in self._opened
         ]
         env.live, self._spoilt = None, True
-        self.records.append(Record(self.subject, "", self._next()))
-        self.records[-1].made = f"del {env.record.name}"
+        self._noted("", f"del {env.record.name}")
         self.made_by(self.imported("gc", "collect")[0], "unreachable")
 
     def imported(self, module: str, *names: str) -> list[Given]:
         """Names that a script imports from a module, such as wrappers, for `made_by`."""
-        record = Record(self.subject, module, self._next())
-        record.made = f"from {module} import {', '.join(names)}"
-        self._before_call(record.made)
-        self.records.append(record)
+        self._noted(module, f"from {module} import {', '.join(names)}")
         found = __import__(module, fromlist=names)
         return [Given(name, getattr(found, name)) for name in names]
 
     def single(self, i: int) -> Recorded:
         """The single environment of a row; the check `needs=["reference"]`."""
-        record = Record(self.subject, f"single_{i}", self._next(), i)
-        self._before_call(record.made)
-        self.records.append(record)
+        record = self._noted(f"single_{i}", row=i)
         return Recorded(self, record, (self._instances.reference or ())[i]())
 
     def single_is_wrapped(self, wrapper: type) -> bool:
@@ -211,7 +198,7 @@ class Scene(Choices):
         newest(record, self.records)
         step = record.calls[-1].step if record.calls else 0
         step += op.method in ("step", "step_async")
-        call = Call(self._next(), op, record.name, step, is_caught=is_caught)
+        call = Call(next(self._numbers), op, record.name, step, is_caught=is_caught)
         line = announced(record.family, call, record.calls)
         self._before_call(
             f"error = caught(lambda: {call.op.source(call.env)})" if is_caught else line
@@ -235,9 +222,13 @@ class Scene(Choices):
             raise EnvFailureError(line, malformed, "")
         return call
 
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
+    def _noted(self, name: str, made: str | None = None, row: int | None = None) -> Record:
+        """The record of an object, with the statement of a script that makes it."""
+        record = Record(self.subject, name, next(self._numbers), row)
+        record.made = record.made if made is None else made
+        self._before_call(record.made)
+        self.records.append(record)
+        return record
 
     @property
     def lines(self) -> tuple[str, ...]:

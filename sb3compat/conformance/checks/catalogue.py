@@ -19,8 +19,8 @@ ENTRY_POINTS = "sb3compat.checks"
 # The modules of each folder, in the order of the docs.
 ORDER: dict[Family, tuple[str, ...]] = {
     "vec_env": (
-        "basics", "step", "episodes", "infos", "rows", "seeding", "ownership", "access",
-        "rendering", "life", "sb3",
+        "basics", "step", "episodes", "truncation", "infos", "rows", "seeding", "options",
+        "ownership", "access", "rendering", "life", "sb3",
     ),
     "vector_env": (
         "basics", "infos", "seeding", "episodes", "next_step", "same_step", "disabled", "masked",
