@@ -15,14 +15,14 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import InterruptedMessageError, end_processes
 from sb3compat._ipc.ready import Line
 from sb3compat._ipc.spin import Spin
+from sb3compat._parallel.exchanges import ParentExchange, WorkerExchange
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
-from sb3compat._parallel.parent import ParentExchange
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import GUARD
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.starting import HAS_NOTES
 from sb3compat._parallel.worker import Worker
-from sb3compat._parallel.workers import WorkerExchange, Workers
+from sb3compat._parallel.workers import Workers
 from sb3compat.errors import WorkerError
 
 # How long workers may take to end once their pipes are closed.

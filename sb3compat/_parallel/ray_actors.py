@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import ray
 
 from sb3compat._convert.types import Array
+from sb3compat._parallel.exchanges import WorkerExchange
 from sb3compat._parallel.memory import Place
 from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.ray_cluster import connect, not_started, session
 from sb3compat._parallel.serve import Ran, RowsActor, Stepped, node_id
-from sb3compat._parallel.workers import WorkerExchange, Workers
+from sb3compat._parallel.workers import Workers
 from sb3compat.errors import WorkerError
 
 # How much of what Ray says of a dead actor is shown.

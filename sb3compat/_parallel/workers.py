@@ -17,9 +17,7 @@ from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 
 from sb3compat._convert.types import Array
-from sb3compat._ipc.pipes import Exchange
-from sb3compat._ipc.ready import Line
-from sb3compat._ipc.spin import Spin
+from sb3compat._parallel.exchanges import WorkerExchange
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
 from sb3compat._parallel.parts import EnvFn, check_replacement
@@ -29,29 +27,6 @@ from sb3compat.errors import ClosedError, WorkerError, WorkerTimeoutError, warn
 
 # How long workers with an outstanding answer may take to end.
 _CLOSE_SECONDS = 5.0
-
-
-class WorkerExchange(Exchange):
-    """Messages to all workers; one object for their whole life, which keeps outstanding answers.
-
-    Args:
-        lines: The workers.
-        restarts: Whether the death of a worker is no failure, as it is replaced.
-        spin: Looks for answers before sleeping until they come.
-    """
-
-    def __init__(
-        self, lines: Mapping[int, Line], *, restarts: bool, spin: Spin | None = None
-    ) -> None:
-        super().__init__(lines, spin)
-        self._restarts = restarts
-
-    @property
-    def failed(self) -> bool:
-        """Whether the call will raise an exception, whatever the other workers answer."""
-        if self.unread or (self.dead and not self._restarts):
-            return True
-        return Failure in map(type, self.answers.values())
 
 
 class Workers(ABC):

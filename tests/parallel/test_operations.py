@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from sb3compat._parallel import processes, workers
+from sb3compat._parallel import exchanges, processes, workers
 from tests.interrupts import ERRORS
 from tests.parallel.echoing import HOWS
 from tests.parallel.operations import PATIENT, Pair
@@ -196,7 +196,7 @@ def run(machine: type[Operations], number: int, steps: int) -> None:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """How long others may take once one has failed, or at the end; stopped workers take it all."""
-    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.5)
+    monkeypatch.setattr(exchanges.WorkerExchange, "grace_seconds", 0.5)
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.5)
     monkeypatch.setattr(processes, "_END_SECONDS", 0.5)
 

@@ -15,7 +15,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
-from sb3compat._parallel import workers
+from sb3compat._parallel import exchanges, workers
 from tests.interrupts import no_hang
 from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
 from tests.parallel.known import Known, WithOdd
@@ -47,7 +47,7 @@ def test_worker_that_hangs_is_a_timeout_error_and_close_ends_it(
 def test_step_that_raises_is_reported_while_another_hangs(
     open_in: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
+    monkeypatch.setattr(exchanges.WorkerExchange, "grace_seconds", 0.2)
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
     env = open_in([lambda: Known(0, "hang"), lambda: Known(1, "raise")], 2)
     actions = np.zeros(2, int)

@@ -1,14 +1,39 @@
-"""Rows that the parent steps itself, in addition to its worker processes: `parent_steps=True`."""
+"""The exchanges of messages between a parent and its workers, one of which may be the parent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
+from sb3compat._ipc.spin import Spin
+from sb3compat._parallel.messages import Failure
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.worker import Worker
-from sb3compat._parallel.workers import WorkerExchange
+
+
+class WorkerExchange(Exchange):
+    """Messages to all workers; one object for their whole life, which keeps outstanding answers.
+
+    Args:
+        lines: The workers.
+        restarts: Whether the death of a worker is no failure, as it is replaced.
+        spin: Looks for answers before sleeping until they come.
+    """
+
+    def __init__(
+        self, lines: Mapping[int, Line], *, restarts: bool, spin: Spin | None = None
+    ) -> None:
+        super().__init__(lines, spin)
+        self._restarts = restarts
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call will raise an exception, whatever the other workers answer."""
+        if self.unread or (self.dead and not self._restarts):
+            return True
+        return Failure in map(type, self.answers.values())
 
 
 class ParentExchange(WorkerExchange):
