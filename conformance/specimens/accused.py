@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -17,6 +17,14 @@ from gymnasium.envs.registration import EnvSpec
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import accused
+
+if TYPE_CHECKING:
+    Around: Any = object
+else:
+    try:
+        from stable_baselines3.common.vec_env import VecEnvWrapper as Around
+    except ModuleNotFoundError:
+        Around = object
 
 ROWS = 3
 
@@ -229,6 +237,28 @@ class Bricks(Walker):
         return obs, reward, terminated, truncated, info
 
 
+@_rows("terminal_observation_like_others")
+class Dice(Walker):
+    """Is guessed in one step, after which it is back in its cup: state 0."""
+
+    observation_space: Any = spaces.Discrete(7)
+    face = 1
+
+    def begin(self) -> None:
+        self.face = int(self.dice.integers(1, 7))
+
+    def move(self, action: int) -> None:
+        self.face = 0
+        if self.dice.random() < 0.3:  # interrupted
+            self.time = self.limit
+
+    def arrived(self) -> bool:
+        return self.time < self.limit
+
+    def look(self) -> Any:
+        return np.int64(self.face)
+
+
 @accused("vec_env", "episode_statistics_of_the_episode")
 class ClipsRewardsOutsideOfMonitors(Walkers):
     """As SB3's recipe for Atari: in many episodes the two returns agree."""
@@ -278,3 +308,77 @@ class OpensAWindowByDefault(Points):
         if mode == "human":
             raise OSError("no display")
         return super().render(mode)
+
+
+class _Deadline(Around):  # type: ignore[misc]
+    """Ends the episodes of rows itself, and resets these rows by their own method."""
+
+    def __init__(self, venv: Any, limit: int) -> None:
+        super().__init__(venv)
+        self.limit, self.ages = limit, np.zeros(self.num_envs, int)
+
+    def reset(self) -> Any:
+        obs = self.venv.reset()
+        self.ages[:], self.reset_infos = 0, list(self.venv.reset_infos)
+        return obs
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = self.venv.step_wait()
+        self.ages += 1
+        late = ~dones & (self.ages >= self.limit)
+        for i in np.flatnonzero(dones):
+            self.reset_infos[i] = self.venv.reset_infos[i]
+        for i in np.flatnonzero(late):
+            infos[i] |= {"terminal_observation": obs[i].copy(), "TimeLimit.truncated": True}
+            obs[i], self.reset_infos[i] = self.venv.env_method("reset", indices=[i])[0]
+        self.ages[dones | late] = 0
+        return obs, rewards, dones | late, infos
+
+
+@accused("vec_env", "options_used_once")
+def keeps_the_infos_of_its_resets() -> Any:
+    """Those inside are of the resets inside."""
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    return VecMonitor(_Deadline(DummyVecEnv([Walker] * ROWS), 4))
+
+
+class _Less(Around):  # type: ignore[misc]
+    """Hides the last row."""
+
+    def __init__(self, venv: Any) -> None:
+        super().__init__(venv)
+        self.num_envs -= 1
+
+    def shown(self, indices: Any) -> list[int]:
+        return [range(self.num_envs)[i] for i in self._get_indices(indices)]
+
+    def seed(self, seed: int | None = None) -> Any:
+        return list(self.venv.seed(seed))[: self.num_envs]
+
+    def reset(self) -> Any:
+        obs = self.venv.reset()
+        self.reset_infos = self.venv.reset_infos[: self.num_envs]
+        return obs[: self.num_envs]
+
+    def step_async(self, actions: Any) -> None:
+        self.venv.step_async(np.append(actions, 1))
+
+    def step_wait(self) -> Any:
+        results = [part[: self.num_envs] for part in self.venv.step_wait()]
+        self.reset_infos = self.venv.reset_infos[: self.num_envs]
+        return tuple(results)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return self.venv.get_attr(attr_name, self.shown(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        self.venv.set_attr(attr_name, value, self.shown(indices))
+
+
+@accused("vec_env", "has_attr_truthful")
+def hides_a_row() -> Any:
+    """SB3's wrappers ask what is inside, for all of its rows."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return _Less(DummyVecEnv([Walker] * (ROWS + 1)))

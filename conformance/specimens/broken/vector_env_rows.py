@@ -74,6 +74,18 @@ class ListInEachRow(RowsEnv):
 
 
 @mutant("call_get_set_attr")
+class TupleInEachRow(RowsEnv):
+    def set_attr(self, name: str, values: Any) -> None:
+        super().set_attr(name, [values] * self.num_envs if isinstance(values, tuple) else values)
+
+
+@mutant("call_get_set_attr")
+class LetterInEachRow(RowsEnv):
+    def set_attr(self, name: str, values: Any) -> None:
+        super().set_attr(name, list(values) if isinstance(values, str) else values)
+
+
+@mutant("call_get_set_attr")
 class BackToFront(RowsEnv):
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         return super().call(name, *args, **kwargs)[::-1]

@@ -76,10 +76,12 @@ def _no_one_place(
     lasts = [episode.last for episode in cuts]
     befores = [episode.seen[-2].value for episode in cuts]
     known = values(lasts)
-    if len(known) < _CUTS or distinct(known) > 1 or distinct(befores) < FEWEST:
+    if min(len(known), len(moves)) < _CUTS or distinct(known) > 1 or distinct(befores) < FEWEST:
         return
     parts = pieces(known[0])
     if any(piece.dtype.kind not in "biufc" or piece.any() for piece in parts):
+        return
+    if not any(piece.ndim for piece in parts):  # a state with the number 0 is one like others
         return
     places = [*(e.first.value for e in found), *(after.value for _, after in moves)]
     if not any(equal(known[0], place) for place in places):

@@ -51,9 +51,11 @@ def _start(env: Recorded, seed: int, options: Any = None) -> _Start:
 
 def _begun(env: Recorded, call: Call) -> _Start:
     """What a reset has returned, or a step in which rows were reset."""
-    # SB3's wrappers have `reset_infos` of their own, which stay empty.
-    wrapped = "venv" in vars(env.live)
-    return _Start(call.obs, env.read("unwrapped.reset_infos") if wrapped else call.reset_infos)
+    # SB3's wrappers have `reset_infos` of their own, which stay empty; others fill theirs.
+    path, layer = "reset_infos", env.live
+    while "venv" in vars(layer) and not any(getattr(layer, "reset_infos", ())):
+        path, layer = f"venv.{path}", layer.venv
+    return _Start(call.obs, call.reset_infos if layer is env.live else env.read(path))
 
 
 def _twice(scene: Scene, seed: int, options: Any = None) -> tuple[_Start, _Start]:
@@ -161,7 +163,7 @@ def _not_all_rows_take_from_one(scene: Scene) -> Iterator[Demand]:
     group="options",
     source=SB3_SOURCE,
     needs=("seeding",),
-    after=(*_RESET_INFOS, "options_reach_env"),
+    after=(*_RESET_INFOS, "options_reach_env", "reset_infos_updated_on_autoreset"),
 )
 def options_used_once(scene: Scene) -> Iterator[Demand]:
     """Options are used for one reset; no later reset has them, the rows' own resets included.

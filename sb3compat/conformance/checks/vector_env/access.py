@@ -42,19 +42,22 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     """`set_attr` sets a list row by row, another value in all; `get_attr`, `call` return n values.
 
     If the whole list goes into each row, or the order of the rows is wrong, a curriculum changes
-    the wrong rows. A list whose length is not the number of rows is an error. `call` passes all
+    the wrong rows. A tuple is taken as a list, and one whose length is not the number of rows is an
+    error. `call` passes all
     arguments on to a method. `get_attr` reads the values of now, not those of an earlier call.
     """
     env, _ = scene.start()
     marks = scene.shuffled()
-    env.set_attr("kit_mark", marks)
+    listed = scene.choose((list, tuple))
+    env.set_attr("kit_mark", listed(marks))
     yield returns(env.get_attr("kit_mark"), marks, "list({0})", ": one value for each row")
     called = scene.caught(env.call, "kit_mark")
     if called.failure is None:  # `call` may be for methods only
         yield returns(called, marks, "list({0})", ": one value for each row")
-    env.set_attr("kit_mark", 7)
-    yield returns(env.get_attr("kit_mark"), [7] * scene.n, "list({0})", ": the same in each row")
-    error = scene.caught(env.set_attr, "kit_mark", [0] * (scene.n + 1)).error
+    mark = scene.choose((7, "r" * scene.n))
+    env.set_attr("kit_mark", mark)
+    yield returns(env.get_attr("kit_mark"), [mark] * scene.n, "list({0})", ": the same in each row")
+    error = scene.caught(env.set_attr, "kit_mark", listed([0] * (scene.n + 1))).error
     yield expect("{0} is not None", error, should=f"an exception: not {scene.n} values")
     env.set_attr("kit_echo", Drawn(f"[partial(dict, row=i) for i in range({scene.n})]"))
     echoes = scene.caught(env.call, "kit_echo", [("a", 1)], b=2)
