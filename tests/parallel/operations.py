@@ -112,7 +112,8 @@ class Pair:
             self._try(self.ours.step_wait, lambda got: self._stepped(got, actions))
 
     def reset(self, seed: int | None = None, options: Any = None) -> None:
-        if self.waiting is not None and seed is None:  # that step was taken by ours only
+        # That step was taken by ours only; or a worker, killed while one was stopped, is replaced.
+        if seed is None and (self.waiting is not None or self.stopped):
             seed = 0
         self._wait_for(seed, options)
         self._try(self.ours.reset, self._was_reset)
