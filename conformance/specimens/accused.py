@@ -375,6 +375,18 @@ class _Less(Around):  # type: ignore[misc]
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         self.venv.set_attr(attr_name, value, self.shown(indices))
 
+    def env_method(self, name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        return self.venv.env_method(name, *args, indices=self.shown(indices), **kwargs)
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> Any:
+        return self.venv.env_is_wrapped(wrapper_class, self.shown(indices))
+
+    def set_options(self, options: Any = None) -> None:
+        self.venv.set_options([*options, {}] if isinstance(options, list) else options)
+
+    def get_images(self) -> Any:
+        return self.venv.get_images()[: self.num_envs]
+
 
 @accused("vec_env", "has_attr_truthful")
 def hides_a_row() -> Any:

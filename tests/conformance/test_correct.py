@@ -26,8 +26,6 @@ KINDS: tuple[Kind, ...] = ("form", "world", "unseen", "accused")
 CORRECT = {
     f"{kind}-{each.id}": each for kind in KINDS for each in specimens(kind) if not each.broken
 }
-# This one is right in what `has_attr` needs, and translates no more.
-del CORRECT["accused-vec_env-hides_a_row"]
 
 
 # SyncVectorEnv takes `reset_mask` out of the options, up to Gymnasium 1.4.

@@ -51,6 +51,27 @@ class AttributesOfAnEarlierCall(Points):
         self.found.clear()
 
 
+@mutant("get_attr_indices")
+class AttributesKeptUnderOtherIndices(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.found: dict[Any, Any] = {}
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        key = attr_name, str(indices)
+        if key not in self.found:
+            self.found[key] = super().get_attr(attr_name, indices)
+        return list(self.found[key])
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        super().set_attr(attr_name, value, indices)
+        self.found.pop((attr_name, str(indices)), None)
+
+    def reset(self) -> Any:
+        self.found.clear()
+        return super().reset()
+
+
 @mutant("numpy_int_indices")
 class PythonIntsOnly(Points):
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:

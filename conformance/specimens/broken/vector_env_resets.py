@@ -136,6 +136,32 @@ class NumberDrawnAhead(RowsEnv):
         return super().begin(i, None, options) if self.spare else info
 
 
+@mutant(
+    "reset_clears_counters",
+    may_fail=("masked_reset_restarts_masked",),
+    modes=("Disabled",),
+    noise=True,
+    lengths=(9, 14, 20),
+)
+class SeedSeenBefore(RowsEnv):
+    """What a seed generates is kept, and then the seed does not reach the generator again."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.starts: dict[Any, float] = {}
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        if seed is None or seed not in self.starts:
+            info = super().begin(i, seed, options)
+            self.starts[seed] = self.rows[i].x
+            return info
+        super().begin(i, None, options)
+        row = self.rows[i]
+        row.x = row.start = self.starts[seed]
+        self.obs[i] = row.observe()
+        return {"start": row.x}
+
+
 @mutant("options_not_mutated")
 class PopsOptions(RowsEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:

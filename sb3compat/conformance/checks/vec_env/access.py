@@ -90,6 +90,10 @@ def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     ]
     indices, rows = scene.choose(ways)
     yield returns(env.get_attr("kit_mark", indices=Drawn(indices)), [10 + i for i in rows])
+    set_again, changed = scene.choose([(None, list(range(n))), ([rows[0]], [rows[0]])])
+    env.set_attr("kit_mark", 5, indices=set_again)
+    now = [5 if i in changed else 10 + i for i in rows]
+    yield returns(env.get_attr("kit_mark", indices=Drawn(indices)), now, why=": those of now")
     yield from attributes_of_now(scene, env)
 
 
