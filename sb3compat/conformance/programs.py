@@ -118,7 +118,7 @@ def _actions(subject: Subject, draw: Random) -> Any:
 
 def batch(subject: Subject, actions: list[Any]) -> Any:
     """A batch of these single actions, one for each row."""
-    return eval(batch_source(subject.family, actions), {"np": np})
+    return eval(batch_source(subject, actions), {"np": np})
 
 
 def episodes(subject: Subject, number: int, draw: Random, record: Record, env: Any) -> Iterator[Op]:

@@ -71,8 +71,8 @@ def rescaled(before, after, next_to_last, last, outside=False):
 
     Each is a multiple of the one before, plus something, both there and after other steps, but
     another multiple: more than three times as much, or less than a third. With `outside`, there are
-    at least two such floats, they are multiplied, more or less, and one is far outside of all that
-    is seen otherwise.
+    at least two such floats, twice as much or half is enough, and one is far outside of all that is
+    seen otherwise.
     """
 
     def floats(obs):
@@ -100,7 +100,7 @@ def rescaled(before, after, next_to_last, last, outside=False):
     seen = np.concatenate([before, after, next_to_last])
     low, high = seen.min(axis=0), seen.max(axis=0)
     beyond = (np.maximum(low - last, last - high) > high - low).all(axis=0)
-    other = (fit > 0.6) & (fit_there > 0.6) & (there > 3 * usual)
+    other = (fit > 0.6) & (fit_there > 0.6) & ((there > 2 * usual) | (there < usual / 2))
     return bool(moving.sum() > 1 and other[moving].all() and (beyond & moving).any())
 
 

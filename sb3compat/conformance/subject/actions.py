@@ -37,12 +37,22 @@ def candidates(space: Any) -> list[Any]:
     return samples
 
 
-def batch_source(family: Family, actions: Sequence[Any]) -> str:
+def come_in_lists(family: Family, space: Any) -> bool:
+    """Whether a batch of actions of a space is a list of single ones, and no array or dict of such.
+
+    SB3 gives those of `Dict` and `Tuple` spaces so. In a `VectorEnv` others than these have no
+    shape: `batch_space` makes a `Tuple` of single spaces of them, which takes a list as well.
+    """
+    structured = isinstance(space, spaces.Dict | spaces.Tuple)
+    return structured if family == "vec_env" else space.shape is None and not structured
+
+
+def batch_source(subject: Subject, actions: Sequence[Any]) -> str:
     """Source for a batch of these single actions, one for each row."""
     first = actions[0]
+    if subject.listed_actions:
+        return to_source(list(actions))
     if isinstance(first, dict | tuple):
-        if family == "vec_env":
-            return to_source(list(actions))
         keys = list(first) if isinstance(first, dict) else range(len(first))
         parts = {key: np.stack([action[key] for action in actions]) for key in keys}
         return to_source(parts if isinstance(first, dict) else tuple(parts.values()))
@@ -53,8 +63,7 @@ def sample_source(subject: Subject) -> str:
     """Source that draws a batch from the environment's own action space."""
     if subject.family == "vec_env":
         samples = f"[env.action_space.sample() for _ in range({subject.num_envs})]"
-        in_parts = isinstance(subject.actions[0], dict | tuple)
-        return samples if in_parts else f"np.stack({samples})"
+        return samples if subject.listed_actions else f"np.stack({samples})"
     if subject.batched_actions:
         return "env.action_space.sample()"
     singles = f"[env.single_action_space.sample() for _ in range({subject.num_envs})]"
@@ -69,10 +78,10 @@ def sample_seed_source(subject: Subject, seed: int) -> str:
 
 def policies(subject: Subject) -> list[tuple[str, str]]:
     """Ways to act: a statement to begin with, and source for the actions of each step."""
-    n, family = subject.num_envs, subject.family
+    n = subject.num_envs
     few = isinstance(subject.actions[0], np.integer) and len(subject.actions) <= _FEW_ACTIONS
     chosen = subject.actions if few else subject.actions[:3]
-    constant = dict.fromkeys(batch_source(family, [action] * n) for action in chosen)
+    constant = dict.fromkeys(batch_source(subject, [action] * n) for action in chosen)
     found = [("", actions) for actions in constant]
     if not isinstance(subject.actions[0], dict | tuple):
         found.append((sample_seed_source(subject, 0), sample_source(subject)))

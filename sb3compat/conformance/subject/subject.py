@@ -58,6 +58,7 @@ class Subject:
         workers: Whether it starts processes.
         batched_actions: Whether the action space of a `VectorEnv` is one of batches, as the
             contract demands.
+        listed_actions: Whether a batch of actions is a list of single ones.
         classes: The names of its classes and of those that it wraps, bases included.
         shared: Whether a program may use the instance of another one: making one takes long, and
             after a seed and a reset it does what a new one does.
@@ -84,6 +85,7 @@ class Subject:
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
     batched_actions: bool = True
+    listed_actions: bool = False
     classes: tuple[str, ...] = ()
     shared: bool = False
     closes: bool = True

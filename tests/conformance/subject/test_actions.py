@@ -37,8 +37,10 @@ def test_the_simplest_action_comes_first_and_extreme_ones_next(
 def test_a_batch_of_dicts_is_a_list_for_a_vec_env_and_a_dict_for_a_vector_env() -> None:
     actions = [{"a": np.int64(1)}, {"a": np.int64(2)}]
     names = {"np": np}
-    assert eval(batch_source("vec_env", actions), names) == [{"a": 1}, {"a": 2}]
-    batch = eval(batch_source("vector_env", actions), names)
+    subject = examine(TinyVecEnv, seconds=None)
+    listed = replace(subject, listed_actions=True)
+    assert eval(batch_source(listed, actions), names) == [{"a": 1}, {"a": 2}]
+    batch = eval(batch_source(subject, actions), names)
     assert batch["a"].tolist() == [1, 2]
     assert batch["a"].dtype == np.int64
 

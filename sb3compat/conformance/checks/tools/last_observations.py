@@ -54,7 +54,9 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
         moves = [pair for episode in found for pair in moves_of(episode)]
         # With a reference, another check knows exactly what the last observations are.
         if not record.subject.referenced:
-            yield from _on_one_scale([e for e in found if e.over], moves, i, outside=True)
+            # Code that handles truncations apart may forget terminations.
+            for some in ([e for e in found if e.over], [e for e in found if e.over and not e.cut]):
+                yield from _on_one_scale(some, moves, i, outside=True)
             yield from _not_of_the_next_episode(found, moves, i)
         cuts = [episode for episode in found if episode.cut]
         if len(cuts) < FEWEST:

@@ -14,6 +14,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     STEPS,
     distinct,
     equal,
+    followed,
 )
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -24,6 +25,7 @@ from sb3compat.conformance.variants import seed_before
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
+_MANY = 6
 # As sums of floats differ.
 isclose = partial(math.isclose, rel_tol=1e-4, abs_tol=1e-4)
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
@@ -149,6 +151,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
         yield from _no_reset_info_in_final(over, always - steps, i)
     record.judged = judged
     yield from _not_left_over(record)
+    yield from _not_of_the_episode_before(record)
 
 
 def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
@@ -207,6 +210,43 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
                 yield expect("equal({0}, {1})", got, first, should=should, row=i, like=first)
 
 
+def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
+    """What each reset of all rows makes anew is not that of the last step at all autoresets.
+
+    A count that outlasts episodes goes on after other resets, too. Values that resets of all rows
+    give may be met at an end by chance.
+    """
+    for i, found in enumerate(by_row(record)):
+        resets = [e for e in found if e.by == "reset"]
+        broken = [(a, b) for a, b in pairwise(found) if b in resets and a.steps and not a.over]
+        auto = [(a, b) for a, b in followed(found) if not equal(a.last.value, b.first.value)]
+        if len(broken) < _FEWEST or len(auto) < _MANY:
+            continue
+        pairs = [(info_of_end(record, a), _of_start(record, b)) for a, b in auto]
+        pairs_of_broken = [
+            (info_of(record, a.steps[-1], i), _of_start(record, b)) for a, b in broken
+        ]
+        given = [_of_start(record, e).value for e in resets]
+        told = [*given, *(info.value for pair in [*pairs, *pairs_of_broken] for info in pair)]
+        for key in sorted(set.intersection(*map(set, told)) - _ADDED, key=str):
+            if any(_same(*pair, key) for pair in pairs_of_broken):
+                continue
+            alien = [
+                pair for pair in pairs if not any(equal(pair[1].value[key], g[key]) for g in given)
+            ]
+            lasts, firsts = ([pair[k][key] for pair in alien] for k in (0, 1))
+            if len(alien) >= _MANY and distinct([last.value for last in lasts]) >= _FEWEST:
+                yield expect(
+                    "not all(map(equal, {0}, {1}))",
+                    Several(firsts),
+                    Several(lasts),
+                    what="{0}[-1]",
+                    should=f"that of the new episode; in {len(alien)} autoresets, it is that of "
+                    "the last step before",
+                    row=i,
+                )
+
+
 def _of_start(record: Record, episode: Episode) -> Value:
     """The info of the reset that began an episode."""
     if record.family == "vec_env":
@@ -255,6 +295,7 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
                 row=i,
             )
     yield from _not_left_over(record)
+    yield from _not_of_the_episode_before(record)
     if not record.judged:
         raise NotExercisedError("too few episodes ended")
 

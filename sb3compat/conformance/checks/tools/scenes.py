@@ -14,7 +14,7 @@ from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.subject.subject import Ending, Subject
-from sb3compat.conformance.values import Value, constant
+from sb3compat.conformance.values import Several, Value, constant
 
 # The results of a step of a `VectorEnv` without its infos.
 RESULTS = ("obs", "rewards", "terminations", "truncations")
@@ -154,6 +154,24 @@ def frames_apart(frames: Value) -> Iterator[Demand]:
             what="np.shares_memory({0}, {1})",
             should="False, as a frame for each row needs memory of its own",
         )
+
+
+def frames_of_now(env: Recorded, render: Callable[[], Call]) -> Iterator[Demand]:
+    """The frames of one state are the same when they are asked for again.
+
+    Those that differ each time may have noise, or be of an animation. If only the first ones do, in
+    two states, they are not of the same state, or the second ones have something left over.
+    """
+    frames = []
+    for _ in range(2):
+        env.go_on(env.scene.actions())
+        frames += [render().whole for _ in range(3)]
+    yield expect(
+        "any(equal(a, b) or not equal(b, c) for a, b, c in ({0}[:3], {0}[3:]))",
+        Several(frames),
+        what="int(np.not_equal({0}[3], {0}[4]).sum())",
+        should="0 values that differ between one rendering and the next, as there is no step between",
+    )
 
 
 def telling_options(scene: Scene, name: str = "env") -> Recorded:

@@ -139,8 +139,9 @@ def _movement(record: Record, twin: Record) -> Iterator[Demand]:
         moves = [sum(not equal(a.value, b.value) for a, b in pairwise(s)) for s in (here, there)]
         if not min(moves) and max(moves) >= _FEWEST:
             seen, j, of = (here, i, record) if not moves[0] else (there, i - 1, twin)
-            # One action may move it nowhere by design.
-            known = [step.copies["actions"] for step in of.steps if "actions" in step.copies]
+            # One action may move it nowhere by design, and an end takes it back to the start.
+            steps = [step for step in of.steps if "actions" in step.copies and j not in step.ended]
+            known = [step.copies["actions"] for step in steps]
             if distinct([action_of(of, actions, j) for actions in known]) < 2:
                 continue
             should = f"another than in the beginning: {_COUNTERPART} has moved"

@@ -130,8 +130,12 @@ def _are_numbers(entry: Value) -> bool:
 
 
 def _told_at_truncations(record: Record, entries: dict[int, Value | None]) -> Iterator[Demand]:
-    """Not all ends by termination have an entry, and none by truncation."""
-    over = [e for found in by_row(record) for e in found if e.over]
+    """Not all ends by termination have an entry, and none by truncation.
+
+    A row without any may have no monitor.
+    """
+    rows = [[e for e in found if e.over] for found in by_row(record)]
+    over = [e for row in rows for e in row if any(entries[id(each)] is not None for each in row)]
     with_it = [e for e in over if entries[id(e)] is not None]
     without = [e for e in over if entries[id(e)] is None]
     kinds = {e.cut for e in with_it}, {e.cut for e in without}

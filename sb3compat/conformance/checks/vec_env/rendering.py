@@ -12,6 +12,7 @@ import numpy as np
 from sb3compat.conformance.checks.tools.scenes import (
     Twins,
     frames_apart,
+    frames_of_now,
 )
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import SB3_SOURCE
@@ -31,7 +32,8 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
 
     Each is an array of bytes of shape (height, width, 3), and no two share memory. `render()` tiles
     them to one image. Typical mistakes: the frames of other rows, as in a list that is back to
-    front; a `render()` that returns the list, which no recorder of videos takes.
+    front; frames that are drawn over earlier ones; a `render()` that returns the list, which no
+    recorder of videos takes.
     """
     env, _ = scene.start()
     if scene.choose((False, True)):
@@ -45,6 +47,7 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
         yield _is_image(env.render(**_for_a_picture(env)).whole)
     if scene.subject.capabilities["sub_envs"]:
         yield from _of_their_own_rows(env)
+    yield from frames_of_now(env, env.get_images)
 
 
 def _for_a_picture(env: Recorded) -> dict[str, str]:

@@ -13,6 +13,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     attributes_of_now,
     close_returning,
     frames_apart,
+    frames_of_now,
     returns,
     seeded_start,
     step_both,
@@ -76,7 +77,7 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
 
     A single frame, or one picture of all rows, cannot be split by row: videos show the wrong
     episode. Return a tuple of arrays of shape (height, width, 3). Typical mistake: all rows are
-    drawn on one canvas, so that each frame shows the last row.
+    drawn on one canvas, so that each frame shows the last row; frames are drawn over earlier ones.
     """
     env, _ = scene.start()
     for number in range(scene.choose((1, 2))):
@@ -98,6 +99,7 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
                 row=i,
             )
         yield from frames_apart(frames)
+    yield from frames_of_now(env, env.render)
 
 
 @error(
