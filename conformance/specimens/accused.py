@@ -310,6 +310,62 @@ class OpensAWindowByDefault(Points):
         return super().render(mode)
 
 
+@accused("vec_env", "get_images_n_frames")
+class GrainOfFilm(Points):
+    """Is drawn anew for each frame, by a generator of its own."""
+
+    def get_images(self) -> Any:
+        grain = np.random.default_rng()
+        return [
+            image + grain.integers(9, size=image.shape, dtype=np.uint8)
+            for image in super().get_images()
+        ]
+
+
+class Cards(Walker):
+    """Are opened one after the other: all are closed after a reset."""
+
+    observation_space: Any = spaces.MultiBinary(6)
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def begin(self) -> None:
+        self.cards = np.zeros(6, np.int8)
+
+    def move(self, action: int) -> None:
+        self.cards[2 * action + int(self.dice.integers(2))] = 1
+
+    def look(self) -> Any:
+        return self.cards.copy()
+
+
+@accused("vec_env", "rows_are_alike")
+def one_step_in_a_row() -> Any:
+    """Its first row ends in each step, so that nobody sees its cards."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda limit=limit: Cards(limit) for limit in (1, 3, 4)])  # type: ignore[misc]
+
+
+class Arrives(Walker):
+    """Sooner or later."""
+
+    def arrived(self) -> bool:
+        return bool(self.dice.random() < 0.3)
+
+
+@accused("vec_env", "episode_statistics_of_the_episode")
+def monitors_in_some_rows() -> Any:
+    """In those whose episodes terminate."""
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    rows = (Monitor(Arrives()), Walker(), Monitor(Arrives()))
+    return DummyVecEnv([lambda row=row: row for row in rows])  # type: ignore[misc]
+
+
 class _Deadline(Around):  # type: ignore[misc]
     """Ends the episodes of rows itself, and resets these rows by their own method."""
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 from conformance.specimens.registry import accused
@@ -252,6 +253,51 @@ class ShowsTheNearestPlaceOnly(RowsEnv):
 
     def make_row(self, i: int) -> RowEnv:
         return SearchingRow(self.form, i)
+
+
+class BettingRow(RowEnv):
+    """Takes no card, one or two, or bets some money: one of these."""
+
+    def __init__(self, form: Form, row: int) -> None:
+        super().__init__(form, row)
+        self.action_space: Any = spaces.OneOf((spaces.Discrete(3), spaces.Box(0, 1, (1,))))
+
+    def step(self, action: Any) -> Any:
+        kind, value = action
+        return super().step(value if kind == 0 else float(value[0]))
+
+
+@accused("vector_env", "step_returns_five", mode="NextStep")
+class TakesOneOfTwoKindsOfActions(SyncVectorEnv):
+    def __init__(self) -> None:
+        super().__init__([partial(BettingRow, Form(), i) for i in range(3)])
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+        return super().reset(seed=seed, options=dict(options or {}))
+
+
+class CountingRow(RowEnv):
+    """Infos have the number of its steps, over all episodes."""
+
+    total = 0
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+        obs, info = super().reset(seed=seed, options=options)
+        return obs, info | {"total": self.total}
+
+    def step(self, action: Any) -> Any:
+        self.total += 1
+        *results, info = super().step(action)
+        return (*results, info | {"total": self.total})
+
+
+@accused("vector_env", "infos_of_the_autoreset", mode="SameStep")
+class CountsAllSteps(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (6, 8, 9)))
+
+    def make_row(self, i: int) -> RowEnv:
+        return CountingRow(self.form, i)
 
 
 @accused("vector_env", "outputs_unchanged_by_later_steps", mode="NextStep")

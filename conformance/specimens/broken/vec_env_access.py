@@ -168,6 +168,20 @@ class OneCanvasForAll(Points):
 
 
 @mutant("get_images_n_frames")
+class FramesOverEarlierOnes(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.canvas = np.zeros((6, 4, 3), np.uint8)
+
+    def get_images(self) -> Any:
+        frames = []
+        for i, env in enumerate(self.envs):
+            self.canvas[i] = env.unwrapped.time
+            frames.append(self.canvas.copy())
+        return frames
+
+
+@mutant("get_images_n_frames")
 class FramesInReverse(Points):
     def get_images(self) -> Any:
         return super().get_images()[::-1]

@@ -272,6 +272,26 @@ class ResetInfosWithARoomOfTheLastStep(Points):
         return first
 
 
+@mutant("reset_infos_updated_on_autoreset", referenced=False)
+class ResetInfosWithTheMapOfTheLastStep(Points):
+    """Each reset draws another map."""
+
+    def start(self, i: int) -> Any:
+        obs = super().start(i)
+        self.reset_infos[i]["map"] = self.envs[i].unwrapped.point.copy()
+        return obs
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        info["map"] = self.envs[i].unwrapped.point.copy()
+        first = super().end(i, last, info)
+        self.reset_infos[i]["map"] = info["map"]
+        return first
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {"map": self.envs[i].unwrapped.point.copy(), **info}
+
+
 @mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationOfAnEarlierEpisode(Points):
     def __init__(self, config: Config) -> None:

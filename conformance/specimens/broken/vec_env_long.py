@@ -151,6 +151,27 @@ class TruncatedEpisodesEndWithTheNextFirst(Points):
         return first
 
 
+@vec_env_mutant(
+    "terminal_observation_like_others",
+    referenced=False,
+    config=Config(lengths=(8,), ends=("truncated",)),
+)
+class TerminationsNotNormalised(Points):
+    """Truncated episodes are."""
+
+    def make_row(self, row: int) -> Any:
+        return Falls(self.config, row)
+
+    def batch(self, observations: list[Any]) -> Any:
+        return super().batch(observations) / np.float32(1000)
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        if info["TimeLimit.truncated"]:
+            info["terminal_observation"] = last / np.float32(1000)
+        return first
+
+
 class Speeds(Points):
     """Its speed is observed, too; it is 0 after each reset."""
 

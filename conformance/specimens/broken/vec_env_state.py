@@ -108,6 +108,16 @@ class OneSeedForAll(Points):
         return list(self._seeds)
 
 
+@mutant("seeds_differ_by_row", may_fail=("rows_are_alike",))
+class TwoRowsHaveOneSeed(Points):
+    """As where each worker adds the place of a row in it to a seed of its own."""
+
+    def seed(self, seed: int | None = None) -> Any:
+        super().seed(seed)
+        self._seeds = [*self._seeds[:2], *self._seeds[1:-1]]
+        return list(self._seeds)
+
+
 @mutant("large_seeds_accepted")
 class SeedsAreSigned(Points):
     def seed(self, seed: int | None = None) -> Any:

@@ -179,6 +179,13 @@ class OneSeedForAll(RowsEnv):
         return super().seeds([seed] * self.num_envs if isinstance(seed, int) else seed)
 
 
+@mutant("seeds_differ_by_row", kind="image")
+class TwoRowsHaveOneSeed(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        known = super().seeds(seed)
+        return [*known[:2], *known[1:-1]] if isinstance(seed, int) else known
+
+
 @mutant("seed_int_is_seed_plus_i")
 class SeedsFarApart(RowsEnv):
     def seeds(self, seed: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from conformance.specimens.registry import vector_env_mutant
-from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import CutInTheCorner
 
 
@@ -197,6 +197,27 @@ class Rooms(RowsEnv):
 class RoomsOfTheLastStep(Rooms):
     def after_an_end(self, i: int) -> int:
         return self.rooms[i]
+
+
+class _MapRow(RowEnv):
+    """Infos have its place; that of an autoreset is the last one of the episode before."""
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+        before = self.x
+        obs, info = super().reset(seed=seed, options=options)
+        return obs, info | {"map": before if options is None else self.x}
+
+    def step(self, action: Any) -> Any:
+        *results, info = super().step(action)
+        return (*results, info | {"map": self.x})
+
+
+@vector_env_mutant("infos_of_the_autoreset", modes=("NextStep", "SameStep"))
+class MapsOfTheLastStep(RowsEnv):
+    """Each reset draws another map."""
+
+    def make_row(self, i: int) -> RowEnv:
+        return _MapRow(self.form, i)
 
 
 @vector_env_mutant(

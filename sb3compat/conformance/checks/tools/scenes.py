@@ -170,7 +170,7 @@ def frames_of_now(env: Recorded, render: Callable[[], Call]) -> Iterator[Demand]
         "any(equal(a, b) or not equal(b, c) for a, b, c in ({0}[:3], {0}[3:]))",
         Several(frames),
         what="int(np.not_equal({0}[3], {0}[4]).sum())",
-        should="0 values that differ between one rendering and the next, as there is no step between",
+        should="0 values that differ from those of the next frames, as there is no step between",
     )
 
 

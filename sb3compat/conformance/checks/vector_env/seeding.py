@@ -273,7 +273,8 @@ def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
     A step counter that goes on counting truncates the next episode too soon. Set it to zero in
     `reset`, also in the middle of an episode. A random number that is drawn ahead and kept makes
     the next seeded episode another one, and so does a generator that a seed seen before does not
-    make anew; Gymnasium's `check_env` demands the same one as well. If something must last, declare the capability `repeatable` as missing.
+    make anew; Gymnasium's `check_env` demands the same one as well. If something must last, declare
+    the capability `repeatable` as missing.
     """
     ending = scene.ending()
     if ending.steps < 2:
