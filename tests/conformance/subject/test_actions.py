@@ -11,7 +11,13 @@ import pytest
 from gymnasium import spaces
 
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.subject.actions import batch_source, candidates, policies, sample_source
+from sb3compat.conformance.subject.actions import (
+    batch_source,
+    candidates,
+    come_in_lists,
+    policies,
+    sample_source,
+)
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.tiny import TinyVecEnv
 
@@ -65,7 +71,11 @@ def test_each_of_a_few_actions_is_a_policy_and_so_are_samples() -> None:
     "space", [spaces.Tuple([spaces.Discrete(3)] * 2), spaces.Dict(a=spaces.Discrete(3))]
 )
 def test_samples_that_have_parts_are_a_list_for_a_vec_env(space: Any) -> None:
-    subject = replace(examine(TinyVecEnv, seconds=None), actions=tuple(candidates(space)))
+    subject = replace(
+        examine(TinyVecEnv, seconds=None),
+        actions=tuple(candidates(space)),
+        listed_actions=come_in_lists("vec_env", space),
+    )
     env = SimpleNamespace(action_space=space)
     batch = eval(sample_source(subject), {"np": np, "env": env})
     assert isinstance(batch, list)

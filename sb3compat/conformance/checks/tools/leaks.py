@@ -213,8 +213,8 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
 def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
     """What each reset of all rows makes anew is not that of the last step at all autoresets.
 
-    A count that outlasts episodes goes on after other resets, too. Values that resets of all rows
-    give may be met at an end by chance.
+    A count that outlasts episodes goes on after other resets, too; a level is the same in most steps
+    of an episode. Values that resets of all rows give may be met at an end by chance.
     """
     for i, found in enumerate(by_row(record)):
         resets = [e for e in found if e.by == "reset"]
@@ -229,7 +229,7 @@ def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
         given = [_of_start(record, e).value for e in resets]
         told = [*given, *(info.value for pair in [*pairs, *pairs_of_broken] for info in pair)]
         for key in sorted(set.intersection(*map(set, told)) - _ADDED, key=str):
-            if any(_same(*pair, key) for pair in pairs_of_broken):
+            if any(_same(*pair, key) for pair in pairs_of_broken) or not _moves(record, found, key):
                 continue
             alien = [
                 pair for pair in pairs if not any(equal(pair[1].value[key], g[key]) for g in given)
@@ -245,6 +245,16 @@ def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
                     "the last step before",
                     row=i,
                 )
+
+
+def _moves(record: Record, found: Sequence[Episode], key: Any) -> bool:
+    """Whether an entry changes in most steps."""
+    steps = [
+        (info_of(record, a, e.row).value.get(key), info_of(record, b, e.row).value.get(key))
+        for e in found
+        for a, b in pairwise(e.steps[:-1] if e.over else e.steps)
+    ]
+    return 2 * sum(not equal(a, b) for a, b in steps) > len(steps)
 
 
 def _of_start(record: Record, episode: Episode) -> Value:
