@@ -110,15 +110,3 @@ def _is_ours(check: Check) -> bool:
 @cache
 def _installed() -> set[str]:
     return {entry.module for entry in entry_points(group=ENTRY_POINTS)}
-
-
-def find_check(family: str, check_id: str) -> Check:
-    """The check of one family with this id.
-
-    Raises:
-        ValueError: If the family has no such check; the message names the nearest id.
-    """
-    for check in find_checks(check_id):
-        if check.family == family:
-            return check
-    raise ValueError(f"Expected the id of a check of {family}, got {check_id!r}.")

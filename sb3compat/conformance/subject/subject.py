@@ -97,11 +97,6 @@ class Subject:
         return self.reference is not None or bool(self.singles)
 
     @property
-    def usual_ending(self) -> Ending | None:
-        """The known way to an end of median length: the shortest may be an exception."""
-        return self.endings[len(self.endings) // 2] if self.endings else None
-
-    @property
     def alone(self) -> bool:
         """Whether the user declared that only one instance can exist at a time."""
         return not self.capabilities.get("two_at_once", True)

@@ -213,8 +213,8 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
 def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
     """What each reset of all rows makes anew is not that of the last step at all autoresets.
 
-    A count that outlasts episodes goes on after other resets, too; a level is the same in most steps
-    of an episode. Values that resets of all rows give may be met at an end by chance.
+    A count that outlasts episodes goes on after other resets, too; a level is the same in most
+    steps of an episode. Values that resets of all rows give may be met at an end by chance.
     """
     for i, found in enumerate(by_row(record)):
         resets = [e for e in found if e.by == "reset"]
