@@ -123,6 +123,16 @@ class AutoresetsSeedAgain(Points):
         return first
 
 
+@mutant("autoreset_like_reset", config=Config(lengths=(7, 9, 11)), referenced=False)
+class ResetsWithASeedOnly(Points):
+    """Without one `reset` returns the observation of now, as its simulator resets itself."""
+
+    def start(self, i: int) -> Any:
+        if self._seeds[i] is None and self.envs[i].unwrapped.time:
+            return self.envs[i].unwrapped.observe()
+        return super().start(i)
+
+
 @mutant("autoreset_like_reset", config=Config(observation="dict"), referenced=False)
 class AutoresetLeavesTheCounter(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:

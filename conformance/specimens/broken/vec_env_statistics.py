@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant
 
@@ -127,8 +128,15 @@ class LastRewardsSetBackWithTheRest(_Counting):
         return obs, 0.0 if done else reward, done, info
 
 
-@vec_env_mutant("episode_statistics_of_the_episode")
+@vec_env_mutant(
+    "episode_statistics_of_the_episode",
+    config=Config(lengths=(8,), ends=("truncated",)),
+    referenced=False,
+)
 class StatisticsOfTerminationsOnly(_Counting):
+    def make_row(self, row: int) -> Any:
+        return Falls(self.config, row)
+
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)
         if info["TimeLimit.truncated"]:

@@ -68,8 +68,20 @@ class StatisticsWithoutTheStepAfterTheEnd(RowsCounted):
         self.returns[i], self.counts[i] = 0, -1
 
 
+class _FallingRow(RowEnv):
+    """At its limit it may have fallen, wherever it is then."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        fallen = (terminated or truncated) and int(10 * self.x) % 2 == 0
+        return obs, reward, fallen, (terminated or truncated) and not fallen, info
+
+
 @vector_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
+    def make_row(self, i: int) -> RowEnv:
+        return _FallingRow(self.form, i)
+
     def step(self, actions: Any) -> Any:
         *results, infos = super().step(actions)
         if "_episode" in infos:

@@ -10,6 +10,7 @@ from typing import Any
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.rows import Episode
 from sb3compat.conformance.values import Value
+from sb3compat.conformance.variants import seed_before
 
 # Episodes that ended, each with the one that followed.
 Pairs = list[tuple[Episode, Episode]]
@@ -44,6 +45,11 @@ def moves_of(episode: Episode) -> list[tuple[Value, Value]]:
 def followed(found: list[Episode]) -> Pairs:
     """The episodes that ended, each with the one that followed without a reset of all rows."""
     return [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
+
+
+def is_unseeded_reset(episode: Episode) -> bool:
+    """Whether an episode began with a reset of all rows, without a seed."""
+    return episode.by == "reset" and seed_before(episode.record, episode.start) is None
 
 
 def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:

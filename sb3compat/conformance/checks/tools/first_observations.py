@@ -12,6 +12,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     distinct,
     equal,
     followed,
+    is_unseeded_reset,
     too_much_alike,
     values,
 )
@@ -43,6 +44,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
         if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
             continue
         judged = True
+        yield from _leaves_the_episode(found, i)
         known += starts
         if i in agreed:
             record.judged = True
@@ -136,6 +138,26 @@ def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[De
         should = f"drawn anew, as after resets, not the same at {len(firsts)} ends"
         condition = f"distinct({{0}}) > {distinct(values(firsts))}"
         yield expect(condition, Several(firsts), firsts[-1], what="{1}", should=should, row=i)
+
+
+def _leaves_the_episode(found: list[Episode], i: int) -> Iterator[Demand]:
+    """A reset within an episode does not go on with it, as no end does."""
+    broken = [
+        (a.seen[-1], b.first)
+        for a, b in pairwise(found)
+        if a.steps and not a.over and is_unseeded_reset(b)
+    ]
+    lasts, firsts = ([pair[k] for pair in broken] for k in (0, 1))
+    if distinct(values(lasts)) >= FEWEST:
+        yield expect(
+            "not all(map(equal, {0}, {1}))",
+            Several(firsts),
+            Several(lasts),
+            what="{0}[-1]",
+            should="the first observation of an episode, as after each end; after each of "
+            f"{len(broken)} resets within an episode, it is the last one before",
+            row=i,
+        )
 
 
 def _stays(found: list[Episode]) -> bool:

@@ -17,6 +17,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     distinct,
     equal,
     followed,
+    is_unseeded_reset,
     moves_of,
     values,
 )
@@ -27,7 +28,7 @@ from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, obs_of
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
-from sb3compat.conformance.variants import action_of, seed_before
+from sb3compat.conformance.variants import action_of
 
 # That so many truncations all lead from different places to one place, or to another scale, is no
 # chance.
@@ -167,14 +168,10 @@ def _all_alike_by_no_chance(found: list[Episode], pairs: Pairs) -> bool:
         return False
     if distinct(starts) >= _VARIED:
         # A seed may move what a reset without one leaves where it is.
-        broken = [(a, b) for a, b in pairwise(found) if not a.over and _is_unseeded_reset(b)]
+        broken = [(a, b) for a, b in pairwise(found) if not a.over and is_unseeded_reset(b)]
         return sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken) >= _VARIED
     befores = [a.seen[-2].value for a, _ in pairs]
     return all(e.cut for e in found if e.over) and distinct(befores) >= _VARIED
-
-
-def _is_unseeded_reset(episode: Episode) -> bool:
-    return episode.by == "reset" and seed_before(episode.record, episode.start) is None
 
 
 def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
@@ -338,7 +335,7 @@ def _not_of_the_next_episode(
     befores, lasts = [a.seen[-2] for a, _ in pairs], [a.last for a, _ in pairs]
     firsts = [b.first for _, b in pairs]
     # What a reset leaves as it is, such as a day or a level, may change at an end.
-    broken = [(a, b) for a, b in pairwise(found) if not a.over and _is_unseeded_reset(b)]
+    broken = [(a, b) for a, b in pairwise(found) if not a.over and is_unseeded_reset(b)]
     left, begun = [a.seen[-1] for a, _ in broken], [b.first for _, b in broken]
     every = (before, after, befores, lasts, firsts, left, begun)
     if broken and ahead(*map(values, every)):

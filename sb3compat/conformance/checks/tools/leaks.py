@@ -15,13 +15,13 @@ from sb3compat.conformance.checks.tools.evidence import (
     distinct,
     equal,
     followed,
+    is_unseeded_reset,
 )
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, info_of, info_of_end
 from sb3compat.conformance.values import Several, Value
-from sb3compat.conformance.variants import seed_before
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
@@ -127,7 +127,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
         resets = [
             info_of(record, episode.start, i).value
             for episode in found
-            if episode.by == "reset" and seed_before(episode.record, episode.start) is None
+            if is_unseeded_reset(episode)
         ]
         over = [episode for episode in found if episode.over]
         begun = [info_of(record, e.start, i) for e in found if e.by == "auto"]
@@ -218,7 +218,7 @@ def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
     """
     for i, found in enumerate(by_row(record)):
         resets = [e for e in found if e.by == "reset"]
-        broken = [(a, b) for a, b in pairwise(found) if b in resets and a.steps and not a.over]
+        broken = [(a, b) for a, b in pairwise(found) if b.by == "reset" and a.steps and not a.over]
         auto = [(a, b) for a, b in followed(found) if not equal(a.last.value, b.first.value)]
         if len(broken) < _FEWEST or len(auto) < _MANY:
             continue
