@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sb3compat.conformance import checks
-from sb3compat.conformance.checks.catalogue import ORDER, checks_of, find_check, find_checks
+from sb3compat.conformance.checks.catalogue import ORDER, checks_of, find_checks
 
 
 @pytest.mark.parametrize("family", ORDER)
@@ -38,14 +38,11 @@ def test_every_check_explains_itself() -> None:
 def test_an_id_may_stand_for_a_check_of_each_interface() -> None:
     found = find_checks("wrong_action_count_rejected")
     assert [check.family for check in found] == ["vec_env", "vector_env"]
-    assert find_check("vector_env", "wrong_action_count_rejected") == found[1]
 
 
 def test_an_unknown_id_names_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"'dones_bool_aray'\. Did you mean 'dones_bool_array'"):
         find_checks("dones_bool_aray")
-    with pytest.raises(ValueError, match="the id of a check of vector_env, got 'dones_bool_array'"):
-        find_check("vector_env", "dones_bool_array")
 
 
 def test_a_mode_leaves_out_the_checks_of_other_modes() -> None:

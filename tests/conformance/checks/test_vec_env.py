@@ -13,10 +13,10 @@ from gymnasium.wrappers import TimeLimit
 
 from conformance.specimens.points import OPTIONS, Config, Point, Points
 from conformance.specimens.registry import SPECIMENS
-from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
+from tests.conformance.found import find_check
 from tests.conformance.kit import TRAINING, broken, judge
 from tests.interpreter import run as python
 

@@ -13,7 +13,6 @@ from weakref import ref
 import pytest
 
 from sb3compat.conformance import check_vec_env
-from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.run import reproduction
 from sb3compat.conformance.run.checking import run_check
@@ -24,6 +23,7 @@ from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
 from tests.conformance import tiny
+from tests.conformance.found import find_check
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost
 from tests.conformance.tiny import TinyVecEnv, one_at_a_time
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from sb3compat.conformance.checks.catalogue import checks_of, find_check
+from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.session import Session, _needed
 from sb3compat.conformance.subject.capabilities import PROBED
+from tests.conformance.found import find_check
 from tests.conformance.runs import FEW, IFF_DONE, here, statuses
 from tests.conformance.tiny import NoReset, TinyVecEnv
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from sb3compat.conformance import Demand, Result, Scene, expect
-from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.program.journal import read_journal
 from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
+from tests.conformance.found import find_check
 from tests.conformance.tiny import Raises, TinyVecEnv
 
 Scenario = Callable[[Scene], Iterator[Demand]]

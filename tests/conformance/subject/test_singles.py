@@ -9,10 +9,10 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.run.reproduction import reproduction
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
+from tests.conformance.found import find_check
 from tests.conformance.kit import judge
 
 CARTPOLE = partial(gym.make, "CartPole-v1")
