@@ -11,6 +11,7 @@ import pytest
 
 from sb3compat.conformance.checks import catalogue
 from sb3compat.conformance.commands import check as check_command  # noqa: F401  (the plugin loads what it loads)
+from tests.conformance.found import find_check
 from tests.conformance.runs import OWN_CHECK
 from tests.interpreter import REPOSITORY
 from tests.interpreter import run as python
@@ -118,7 +119,7 @@ def test_expected_failures_are_xfails(run: Run, pytester: pytest.Pytester) -> No
 
 
 def test_a_failed_warning_is_a_pytest_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = catalogue.find_checks("reset_returns_obs_only")[0]
+    found = find_check("vec_env", "reset_returns_obs_only")
     warning = replace(found, severity="warning")
     known = [warning if check == found else check for check in catalogue.checks_of()]
     monkeypatch.setattr(catalogue, "_all", lambda: known)

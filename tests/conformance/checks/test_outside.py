@@ -17,9 +17,10 @@ from sb3compat.conformance import (
     contract,
     expect,
 )
-from sb3compat.conformance.checks.catalogue import checks_of, find_checks
+from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried
+from tests.conformance.found import find_check
 from tests.conformance.runs import OWN_CHECK, checked, here
 from tests.conformance.tiny import Generous, TinyVecEnv
 from tests.interpreter import run as python
@@ -40,7 +41,7 @@ def rewards_are_small(record: Record) -> Iterator[Demand]:
 
 def test_a_registered_check_is_one_like_the_others() -> None:
     assert check("vec_env", source="https://example.org")(rewards_are_small) is rewards_are_small
-    found = find_checks("rewards_are_small")[0]
+    found = find_check("vec_env", "rewards_are_small")
     assert checks_of("vec_env")[-1] == found
     assert (found.group, found.severity) == ("tests", "error")
     assert found.contract == "No reward is above the limit."
@@ -64,9 +65,9 @@ def test_a_registered_check_runs_in_the_process_of_the_others_and_needs_no_sourc
 
 def test_a_check_of_a_test_travels_whole_and_an_installed_one_by_name() -> None:
     check("vec_env")(rewards_are_small)
-    assert b"at most" in carried(find_checks("rewards_are_small")[0])
-    assert b"at most" not in carried(find_checks("dones_bool_array")[0])
-    assert b"dones_bool_array" in carried(find_checks("dones_bool_array")[0])
+    assert b"at most" in carried(find_check("vec_env", "rewards_are_small"))
+    assert b"at most" not in carried(find_check("vec_env", "dones_bool_array"))
+    assert b"dones_bool_array" in carried(find_check("vec_env", "dones_bool_array"))
 
 
 def test_a_registered_check_comes_after_those_that_it_names() -> None:
@@ -120,7 +121,7 @@ def test_a_check_after_one_that_does_not_exist_is_refused() -> None:
 def test_the_same_module_may_be_imported_again() -> None:
     check("vec_env")(rewards_are_small)
     check("vec_env", severity="warning")(rewards_are_small)
-    assert find_checks("rewards_are_small")[0].severity == "warning"
+    assert find_check("vec_env", "rewards_are_small").severity == "warning"
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
 
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.subject.actions import (
@@ -80,3 +81,19 @@ def test_samples_that_have_parts_are_a_list_for_a_vec_env(space: Any) -> None:
     batch = eval(sample_source(subject), {"np": np, "env": env})
     assert isinstance(batch, list)
     assert all(space.contains(action) for action in batch)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.OneOf([spaces.Discrete(3), spaces.Box(0, 1, (1,))]),
+        spaces.Sequence(spaces.Discrete(3)),
+    ],
+)
+def test_a_vector_env_with_actions_without_a_shape_gets_a_list_of_them(space: Any) -> None:
+    subject = replace(
+        examine(TinyVecEnv, seconds=None), listed_actions=come_in_lists("vector_env", space)
+    )
+    actions = candidates(space)
+    batch = eval(batch_source(subject, actions), {"np": np})
+    assert PRELUDE["equal"](list(iterate(batch_space(space, len(actions)), batch)), actions)
