@@ -210,7 +210,20 @@ def _with_other_actions_after_the_end(record: Record, rows: Sequence[int]) -> It
 
 def other_actions_in_a_row(record: Record, twin: Record) -> Iterator[Op]:
     """Other actions in one row."""
-    i = changed_row(record)
+    yield from _other_actions(record, twin, changed_row(record))
+
+
+def other_actions_in_the_first_row(record: Record, twin: Record) -> Iterator[Op]:
+    """Other actions in row 0."""
+    yield from _other_actions(record, twin, 0)
+
+
+def other_actions_in_the_last_row(record: Record, twin: Record) -> Iterator[Op]:
+    """Other actions in the last row."""
+    yield from _other_actions(record, twin, record.num_envs - 1)
+
+
+def _other_actions(record: Record, twin: Record, i: int) -> Iterator[Op]:
     others = np.arange(record.num_envs) != i
     change = partial(with_another_action, record, i)
     yield from _changed(record, twin, change, lambda mask: mask & others)

@@ -290,6 +290,17 @@ class InfosOfOtherRowsLostAtEnds(Points):
         return obs, rewards, dones, infos
 
 
+@vec_env_mutant("rows_independent", referenced=False)
+class StatisticsOfTheLastRow(Points):
+    """One dict for all rows, which each of them writes into."""
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        for info in infos:
+            info["statistics"] = {"reward": float(rewards[-1])}
+        return obs, rewards, dones, infos
+
+
 @vec_env_mutant("limits_by_row", config=_TERMINATED, referenced=False)
 class OneCounterForAllRows(Points):
     most = 29

@@ -267,6 +267,15 @@ class InfosOfOthersLostAtEnds(RowsEnv):
         return (*results, infos)
 
 
+@vector_env_mutant("rows_independent")
+class StatisticsOfTheFirstRow(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        for i in range(self.num_envs):
+            infos = self.add_info(infos, {"statistics": {"reward": float(self.rewards[0])}}, i)
+        return (*results, infos)
+
+
 @vector_env_mutant("limits_by_row", endings=("terminated",))
 class OneCounterForAll(RowsEnv):
     most = 29

@@ -44,11 +44,11 @@ def like_reset(record: Record) -> Iterator[Demand]:
         if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
             continue
         judged = True
-        yield from _leaves_the_episode(found, i)
         known += starts
         if i in agreed:
             record.judged = True
         else:
+            yield from _leaves_the_episode(found, i)
             yield from _begins_as_known(starts, firsts, i)
             yield from _never_strays(starts, followed(found), i)
         yield from _drawn_anew(starts, firsts, i)

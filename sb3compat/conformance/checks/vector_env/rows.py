@@ -10,6 +10,7 @@ from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
     infos_beside_ends,
     infos_of_ends_together,
+    infos_of_their_own,
 )
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
@@ -86,7 +87,11 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     yield from infos_beside_ends(record)
     yield from infos_of_ends_together(record)
     if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
-        yield from all_of(others_alike(record), no_standstill_beside_resets(record))
+        yield from all_of(
+            others_alike(record),
+            infos_of_their_own(record),
+            no_standstill_beside_resets(record),
+        )
     else:
         record.partly(NO_REFERENCE)
         yield from no_standstill_beside_resets(record)
