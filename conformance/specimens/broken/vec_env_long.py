@@ -297,7 +297,7 @@ class StatisticsOfTheLastRow(Points):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
         for info in infos:
-            info["statistics"] = {"reward": float(rewards[-1])}
+            info["statistics"] = {"reward": float(rewards[-1]), "square": float(rewards[-1]) ** 2}
         return obs, rewards, dones, infos
 
 

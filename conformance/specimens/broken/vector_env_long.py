@@ -268,11 +268,12 @@ class InfosOfOthersLostAtEnds(RowsEnv):
 
 
 @vector_env_mutant("rows_independent")
-class StatisticsOfTheFirstRow(RowsEnv):
+class StatisticsOfTheLastRow(RowsEnv):
     def step(self, actions: Any) -> Any:
         *results, infos = super().step(actions)
+        statistics = {"reward": float(self.rewards[-1]), "x": self.rows[-1].x}
         for i in range(self.num_envs):
-            infos = self.add_info(infos, {"statistics": {"reward": float(self.rewards[0])}}, i)
+            infos = self.add_info(infos, {"statistics": statistics}, i)
         return (*results, infos)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-import numpy as np
+from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.evidence import FEWEST, STEPS, distinct, equal
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect, twin_of
-from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import Episode, by_row, info_of, info_of_end, obs_of
 from sb3compat.conformance.values import Value
 from sb3compat.conformance.variants import (
@@ -66,48 +64,52 @@ def infos_of_ends_together(record: Record) -> Iterator[Demand]:
 
 
 def infos_of_their_own(record: Record) -> Iterator[Demand]:
-    """No part of all rows' infos is that of the first row alone, or of the last one.
+    """No dict in the infos is the last row's in all rows: one that each row has written into.
 
-    It is alike in all rows, changes with the actions of this row, and with those of no other.
+    It is alike in all rows, and several entries change with the actions of the last row, but none
+    with those of the first one. (A single entry may be the best of all rows.)
 
     Raises:
-        NotExercisedError: If there is no such part, or too little changes.
+        NotExercisedError: If there is no such dict, or too little changes.
     """
     keys = _alike_in_all_rows(record)
     if not keys:
         raise NotExercisedError("the rows have no infos in common that change")
-    first, last = 0, record.num_envs - 1
-    by_first = twin_of(record, other_actions_in_the_first_row)
-    by_last = twin_of(record, other_actions_in_the_last_row)
-    for i, own, of, other in ((first, by_first, last, by_last), (last, by_last, first, by_first)):
-        moved = len(_changed(record, own, lambda call, of: obs_of(of, call, i)))
-        if moved < FEWEST or _changed(record, other, lambda call, of: obs_of(of, call, i)):
-            continue
-        record.judged = True
-        for key in keys:
-            changed = _changed(record, other, lambda call, of: info_of(of, call, i)[key])
-            if changed and not _changed(record, own, lambda call, of: info_of(of, call, i)[key]):
-                should = f"as it was: it does not change with the actions of its own row, but of {of}"
-                yield expect("equal({0}, {1})", *changed[0], should=should, row=i)
+    own = twin_of(record, other_actions_in_the_first_row)
+    other = twin_of(record, other_actions_in_the_last_row)
+    if _obs_changed(record, own) < FEWEST or _obs_changed(record, other):
+        raise NotExercisedError("the actions of one row do not change it alone")
+    record.judged = True
+    for key in keys:
+        pairs = _dicts(record, other, key)
+        changed = {k for a, b in pairs for k in a.value if not equal(a.value[k], b.value.get(k))}
+        if len(changed) > 1 and all(equal(a.value, b.value) for a, b in _dicts(record, own, key)):
+            got, expected = next((a, b) for a, b in pairs if not equal(a.value, b.value))
+            should = f"as it was with other actions in row {record.num_envs - 1}: those of row 0 "
+            should += "change nothing in it"
+            yield expect("equal({0}, {1})", got, expected, should=should, row=0)
 
 
 def _alike_in_all_rows(record: Record) -> list[str]:
-    """The keys under which all rows have equal containers in each step, which change."""
+    """The keys of dicts that are equal in all rows in each step, and change."""
     infos = [[info_of(record, step, i).value for i in record.rows] for step in record.steps]
     shared = set.intersection(*(set(info) for row in infos for info in row)) if infos else set()
     found = []
     for key in sorted(shared, key=str):
-        values = [[info[key] for info in row] for row in infos]
-        alike = all(equal(value, row[0]) for row in values for value in row)
-        several = all(isinstance(row[0], dict | list | tuple | np.ndarray) for row in values)
-        found += [key] if alike and several and distinct([row[0] for row in values]) >= FEWEST else []
+        rows = [[info[key] for info in row] for row in infos]
+        alike = all(isinstance(row[0], dict) and equal(one, row[0]) for row in rows for one in row)
+        if alike and distinct([row[0] for row in rows]) >= FEWEST:
+            found.append(key)
     return found
 
 
-def _changed(
-    record: Record, twin: Record, part: Callable[[Call, Record], Value]
-) -> list[tuple[Value, Value]]:
-    """The parts of the twin's steps that differ, and what they were."""
+def _dicts(record: Record, twin: Record, key: str) -> list[tuple[Value, Value]]:
+    """What the first row has under a key in the twin's steps, and had in those of the record."""
     pairs = zip(twin.steps, record.steps, strict=False)
-    found = [(part(a, twin), part(b, record)) for a, b in pairs]
-    return [pair for pair in found if not equal(pair[0].value, pair[1].value)]
+    return [(info_of(twin, a, 0)[key], info_of(record, b, 0)[key]) for a, b in pairs]
+
+
+def _obs_changed(record: Record, twin: Record) -> int:
+    """The number of steps in which the first row has other observations in the twin."""
+    pairs = zip(twin.steps, record.steps, strict=False)
+    return sum(not equal(obs_of(twin, a, 0).value, obs_of(record, b, 0).value) for a, b in pairs)
