@@ -191,7 +191,7 @@ def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
 
 
 def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]:
-    """The way to the first end, and the next step with other actions in the rows that ended."""
+    """The way to the first end, and on, the next step with other actions in the rows that ended."""
     yield from _with_other_actions_after_the_end(record, first_end(record)[-1].ended)
 
 
@@ -202,10 +202,12 @@ def other_action_beside_the_reset(record: Record, twin: Record) -> Iterator[Op]:
 
 def _with_other_actions_after_the_end(record: Record, rows: Sequence[int]) -> Iterator[Op]:
     yield from _from_the_seed(record, first_end(record))
-    actions = after_first_end(record)[0].copies["actions"]
+    first, *later = after_first_end(record)
+    actions = first.copies["actions"]
     for i in rows:
         actions = with_another_action(record, i, actions)
     yield Op("step", (actions,))
+    yield from _made_again(later)
 
 
 def other_actions_in_a_row(record: Record, twin: Record) -> Iterator[Op]:

@@ -181,14 +181,18 @@ class OptionsForGood(Points):
         self._seeds = [None] * self.num_envs
 
 
-@mutant("options_used_once", options=None)
-class OptionsForGoodInASimulator(OptionsForGood):
+class _Simulator(Points):
     """Its rows are no environments, and nobody says which options it takes."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:
         if attr_name == "unwrapped":
             raise AttributeError(attr_name)
         return super().get_attr(attr_name, indices)
+
+
+@mutant("options_used_once", options=None)
+class OptionsForGoodInASimulator(OptionsForGood, _Simulator):
+    pass
 
 
 @mutant("options_used_once", options=None)
@@ -201,6 +205,11 @@ class OptionsInAutoresets(Points):
         info["terminal_observation"] = last
         first, self.reset_infos[i] = self.envs[i].reset(options=self.kept[i] or None)
         return first
+
+
+@mutant("options_used_once", options=None)
+class OptionsInAutoresetsOfASimulator(OptionsInAutoresets, _Simulator):
+    pass
 
 
 @mutant("options_copied")

@@ -84,6 +84,23 @@ class ActsAfterReset(RowsEnv):
         self.obs[i] = self.rows[i].step(action)[0]
 
 
+@mutant("reset_step_ignores_action", modes=("NextStep",), may_fail=("nothing_kept_over_ends",))
+class JerksFromTheResetStep(RowsEnv):
+    """The action of the reset step counts as the last one of the episode that it begins."""
+
+    last: dict[int, int]
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        self.last = {**getattr(self, "last", {}), i: 0}
+        return super().begin(i, seed, options)
+
+    def advance(self, actions: list[Any]) -> None:
+        going = ~self.pending
+        super().advance(actions)
+        self.rewards -= going * [abs(int(a) - self.last[i]) for i, a in enumerate(actions)]
+        self.last = dict(enumerate(map(int, actions)))
+
+
 @mutant("reset_step_reward_zero", modes=("NextStep",))
 class RewardInResetStep(RowsEnv):
     def reset_step(self, i: int, action: Any) -> None:

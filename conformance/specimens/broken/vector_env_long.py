@@ -250,6 +250,26 @@ class ScoreOfTheLastRowThatEnds(RowsEnv):
         return (*results, infos)
 
 
+@vector_env_mutant(
+    "rows_independent",
+    may_fail=("rows_are_alike",),
+    modes=("NextStep", "Disabled"),
+    lengths=(4, 4, 3),
+    endings=("terminated",),
+    steady=True,
+)
+class WordOfTheLastRowThatEnds(RowsEnv):
+    """Its array alone is made anew for each."""
+
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        for i in map(int, np.flatnonzero(self.flags.any(axis=0))):
+            infos = self.add_info(infos, {"word": "over"}, i)
+            infos["word"] = np.full(self.num_envs, None)
+            infos["word"][i] = "over"
+        return (*results, infos)
+
+
 @vector_env_mutant("last_reward_like_others")
 class LastRewardsOfZeroInRows(RowsEnv):
     def step_row(self, i: int, action: Any) -> None:

@@ -233,6 +233,28 @@ class MaskedResetSeedsAllRows(RowsEnv):
         return super().seeds(seed)
 
 
+@mutant(
+    "masked_reset_lets_others_go_on",
+    options={"offset": 100},
+    untold="only those who know what a reset looks for can give it",
+    lengths=(6, 9, 14),
+)
+class OptionsOfAMaskedResetForAll(RowsEnv):
+    """The offset of a reset is paid for in each step."""
+
+    offset = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if (options or {}).get("reset_mask") is None or "offset" in options:
+            self.offset = (options or {}).get("offset", 0)
+        return super().reset(seed=seed, options=options)
+
+    def advance(self, actions: list[Any]) -> None:
+        going = ~self.pending
+        super().advance(actions)
+        self.rewards -= self.offset * going
+
+
 @mutant("outputs_unchanged_by_masked_reset", modes=("Disabled",))
 class MaskedResetWritesIntoTheLastObservations(RowsEnv):
     returned: Any = None

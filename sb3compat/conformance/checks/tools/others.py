@@ -17,6 +17,7 @@ from sb3compat.conformance.variants import (
 
 # So many steps in which rows end together, and one of them alone tells something, are no chance.
 _TOGETHER = 3
+_NOTHING = (None, "", 0.0)
 
 
 def infos_beside_ends(record: Record) -> Iterator[Demand]:
@@ -41,7 +42,7 @@ def infos_beside_ends(record: Record) -> Iterator[Demand]:
 def infos_of_ends_together(record: Record) -> Iterator[Demand]:
     """Where rows end in one step, each has the infos that it has where it ends alone."""
     over = [e for found in by_row(record) for e in found if e.over]
-    alone = [set(info_of_end(record, e).value) for e in over if e.end.ended == [e.row]]
+    alone = [_told(info_of_end(record, e)) for e in over if e.end.ended == [e.row]]
     together: dict[tuple[int, bool], list[Episode]] = {}
     for episode in over:
         # What truncations tell may be something else.
@@ -50,17 +51,26 @@ def infos_of_ends_together(record: Record) -> Iterator[Demand]:
     if len(alone) < FEWEST or len(groups) < _TOGETHER:
         return
     for key in sorted(set.intersection(*alone), key=str):
-        with_it = [[key in info_of_end(record, e).value for e in group] for group in groups]
+        with_it = [[key in _told(info_of_end(record, e)) for e in group] for group in groups]
         if all(sum(has) == 1 for has in with_it):
             lost = groups[-1][with_it[-1].index(False)]
             yield expect(
-                f"{key!r} in {{0}}",
+                f"{{0}}.get({key!r}) not in {_NOTHING}",
                 info_of_end(record, lost),
-                what="list({0})",
-                should=f"with {key!r}, as where a row ends alone: of rows that end in one step, "
-                "only one has it",
+                what=f"{{0}}.get({key!r})",
+                should=f"something for {key!r}, as where a row ends alone: of rows that end in one "
+                "step, only one has it",
                 row=lost.row,
             )
+
+
+def _told(info: Value) -> set[str]:
+    """The keys of an info that have a value: more than what an array has where nothing is set."""
+    return {
+        key
+        for key, value in info.value.items()
+        if not (value is None or (isinstance(value, str | float) and value in _NOTHING))
+    }
 
 
 def infos_of_their_own(record: Record) -> Iterator[Demand]:

@@ -196,20 +196,38 @@ def options_used_once(scene: Scene) -> Iterator[Demand]:
 
 
 def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
+    """Neither those of the rows themselves nor one of all rows does."""
     if not scene.subject.asked:
         raise NotExercisedError("no reset looks for options by name")
-    seed = scene.seed()
     env = scene.make()
     options = scene.made_by("noting_options", "options")
+    if scene.subject.endings:
+        yield from _no_end_looks_into(env, options)
+    seed = scene.seed()
     env.set_options(options)
     env.restart(seed)
     scene.part(options, "names", "names").clear()
-    if scene.subject.endings:
-        env.to_an_end(scene.ending())
-    else:
-        env.restart(seed)
+    env.restart(seed)
     should = "[], as these options are of an earlier reset"
     yield expect("{0} == []", options.attribute("names"), should=should)
+
+
+def _no_end_looks_into(env: Recorded, options: Recorded) -> Iterator[Demand]:
+    """The step that ends an episode does not look for what the reset before it has looked for."""
+    ending = env.scene.ending()
+    act = env.acting(ending)
+    env.set_options(options)
+    env.restart(ending.seed)
+    names = env.scene.part(options, "names", "names")
+    own = {*names.live}
+    names.clear()
+    for _ in range(3 * ending.steps):
+        if env.step(act()).ended:
+            known = sorted(own, key=str)
+            should = f"none of {known}: the rows that this step resets have no options"
+            yield expect(f"not {{{{*{known}}}}} & {{{{*{{0}}}}}}", names.value, should=should)
+            return
+        own -= {*names.live}  # steps look for it, too
 
 
 @error(

@@ -21,6 +21,10 @@ from sb3compat.conformance.scene import Scene
 GROUP = "masked reset"
 NEEDS = ("masked_reset",)
 APART = (*NEEDS, "separate_rows")
+_NO_OPTIONS = (
+    "partly checked: pass the options that its reset looks for to check fully, --reset-options "
+    "'{…}', in Python options={…}"
+)
 
 
 @error(group=GROUP, source=SYNC, needs=APART, after=EPISODES)
@@ -72,7 +76,11 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     due, seed = env.due, scene.choose((None, scene.seed()))
     if due:
         twin.reset_rows(due, seed=seed)
-    env.reset_rows(sorted({i, *due}), seed=seed)
+    if scene.subject.asked:
+        scene.partly(_NO_OPTIONS)
+    # Rows that are due would begin otherwise with the options.
+    options = None if due else scene.choose((None, scene.subject.options))
+    env.reset_rows(sorted({i, *due}), options, seed=seed)
     scene.judged = True
     for _ in range(before + 2):
         # In DISABLED mode the caller would have to reset different rows in the two.

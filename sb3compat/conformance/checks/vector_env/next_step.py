@@ -72,23 +72,29 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
     An environment that resets and then applies the action loses the first observation and one
-    transition. Skip the sub-environment's step in the step that resets it.
+    transition. Skip the sub-environment's step in the step that resets it. Nor does the action
+    count in the steps that follow, as the last action that a penalty on jerks is made of, say.
     """
     way = way_to_the_end(record)
     later = after_first_end(record)
     if not later:
         raise NotExercisedError("no step follows an end")
     twin = whole_twin_of(record, other_action_in_the_reset_step)
-    step, other = later[0], twin.batches[-1]
     if record.running(way[-1]) and not record.subject.capabilities.get("row_seeds"):
-        control = whole_twin_of(record, other_action_beside_the_reset).batches[-1]
+        control = whole_twin_of(record, other_action_beside_the_reset).steps[len(way)]
         for i in way[-1].ended:
-            if not equal(obs_of(record, step, i).value, obs_of(record, control, i).value):
+            if not equal(obs_of(record, later[0], i).value, obs_of(record, control, i).value):
                 raise NotExercisedError("random numbers of all rows depend on their actions")
+        later = later[:1]
     for i in way[-1].ended:
-        got, expected = obs_of(twin, other, i), obs_of(record, step, i)
-        should = f"{short(expected.value)}, as with another action"
-        yield expect("equal({0}, {1})", got, expected, should=should, row=i)
+        for one, other in zip(later, twin.steps[len(way) :], strict=False):
+            pairs = [(obs_of(twin, other, i), obs_of(record, one, i))]
+            pairs += [(other.rewards[i], one.rewards[i])] if one is not later[0] else []
+            for got, expected in pairs:
+                should = f"{short(expected.value)}, as with another action in the reset step"
+                yield expect("equal({0}, {1})", got, expected, should=should, row=i)
+            if i in one.ended:
+                break
 
 
 @error(
