@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,18 @@ class PopsOptions(RowsEnv):
             options.clear()
             options["seen"] = True
         return result
+
+
+@mutant("options_reach_env")
+class FirstRowTakesTheOption(RowsEnv):
+    """One dict goes to all rows."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.given = {} if options is None else copy(options)
+        return super().reset(seed=seed, options=options)
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        return super().begin(i, seed, {**options, "offset": self.given.pop("offset", 0)})
 
 
 @mutant("options_reach_env", options={"offset": 100})

@@ -187,6 +187,18 @@ def options_of(scene: Scene) -> dict[str, Any]:
     return {"probe": 1} if scene.subject.options is None else dict(scene.subject.options)
 
 
+def not_out_of_one_dict(scene: Scene, options: Recorded) -> Demand:
+    """Where one dict is for all rows, no row has taken out of it what the others look for.
+
+    Args:
+        scene: The scene.
+        options: Made by `noting_options`, and given to a reset.
+    """
+    should = "[]: all rows have one dict, out of which the first row takes the option of the others"
+    again = options.attribute("again")
+    return expect(f"len({{0}}) < {max(scene.n - 1, 1)}", again, what="{0}", should=should)
+
+
 def patience(subject: Subject) -> int:
     """The seconds after which a call of `close` counts as hung."""
     return 2 + round(10 * subject.make_seconds)

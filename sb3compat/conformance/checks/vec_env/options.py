@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb3compat.conformance.checks.tools.scenes import (
+    not_out_of_one_dict,
     options_of,
     telling_options,
 )
@@ -136,7 +137,11 @@ def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
     env.restart(scene.seed())
     names = [each.attribute("names") for each in options]
     asked = [i for i in scene.rows if names[i].value]
-    yield from _not_all_rows_take_from_one(scene)
+    another = scene.make("another")
+    shared = scene.made_by("noting_options", "options")
+    another.set_options(shared)
+    another.restart(scene.seed())
+    yield not_out_of_one_dict(scene, shared)
     if not asked:
         raise NotExercisedError("it takes no list of options")
     # A row may be the only one that takes options; it hardly looks for each name n times.
@@ -146,17 +151,6 @@ def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
         should = f"not [], as row {asked[0]} alone has looked for each name {scene.n} times"
         yield expect("{0} != []", names[i], should=should, row=i)
     scene.judged = True
-
-
-def _not_all_rows_take_from_one(scene: Scene) -> Iterator[Demand]:
-    """Where one dict is for all rows, no row takes out of it what the others look for."""
-    env = scene.make("another")
-    options = scene.made_by("noting_options", "options")
-    env.set_options(options)
-    env.restart(scene.seed())
-    should = "[]: all rows have one dict, out of which the first row takes the option of the others"
-    again = options.attribute("again")
-    yield expect(f"len({{0}}) < {scene.n - 1}", again, what="{0}", should=should)
 
 
 @error(
