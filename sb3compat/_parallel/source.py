@@ -98,6 +98,8 @@ class ParallelRows:
         # How long the steps of each worker, and the waits for them, have taken; measured from the
         # first request on.
         self._times: WorkerTimes | None = None
+        # Workers that have replaced others, as long as no infos have said so.
+        self._new: set[int] = set()
         # The last returned observations, for the rows of workers that are lost afterwards.
         self._last: list[Array] = []
 
@@ -160,7 +162,10 @@ class ParallelRows:
 
     @one_at_a_time
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
+        """Reset all rows, in parallel; lost workers are replaced first, if that was asked for.
+
+        Infos say so: rows of a new worker that get no seed do not go on with their generators.
+        """
         self.started = True
         were_set = self._options_set or any(options)
         commands = {
@@ -176,8 +181,11 @@ class ParallelRows:
                 raise self._lost(min(self._workers.lost))
         self._check(answers)
         extras = collected(answers.values())
+        for row in (row for worker in self._new for row in self._rows_of(worker)):
+            extras.reset_infos[row][WORKER_LOST] = True
         batch = self._batch(extras.arrays)
         self._options_set = self.started = False
+        self._new.clear()
         return batch, [extras.reset_infos[row] for row in range(self.num_envs)]
 
     @one_at_a_time
@@ -212,6 +220,7 @@ class ParallelRows:
         rewards = joined(out.rewards.copy(), len(out.observations), extras.arrays, replaced)
         batch = self._batch(extras.arrays)
         self.started = False
+        self._new.clear()
         return Transition(batch, rewards, ended, truncated, infos, extras.reset_infos)
 
     def _row_infos(self, extras: Extras, truncated: Flags, rows: Rows) -> list[Info]:
@@ -333,6 +342,7 @@ class ParallelRows:
 
     def _restart(self, worker: int) -> None:
         """Start a worker anew; where times are measured, the new one measures them, too."""
+        self._new.add(worker)
         self._workers.restart(worker)
         if self._times is not None:
             self._exchange({worker: ("times",)})  # the next command notices if it has died again

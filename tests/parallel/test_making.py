@@ -83,9 +83,14 @@ def read_and_reset(env: Any) -> Any:
 
 def transcript(env: Any) -> Any:
     env.seed(7)
-    results: list[Any] = [(env.reset(), list(env.reset_infos))]
-    results += [(env.step(np.zeros(3, int)), list(env.reset_infos)) for _ in range(4)]
+    results: list[Any] = [(env.reset(), told(env))]
+    results += [(env.step(np.zeros(3, int)), told(env)) for _ in range(4)]
     return results
+
+
+def told(env: Any) -> list[Any]:
+    """The infos of the last resets, but for what they tell of lost workers."""
+    return [{k: v for k, v in info.items() if k != WORKER_LOST} for info in env.reset_infos]
 
 
 def wait_until_nobody_is_left() -> None:
@@ -106,6 +111,18 @@ def with_loss(method: str | None) -> Any:
     env.reset()
     kill_last(env)
     return env
+
+
+def test_reset_that_replaces_a_worker_says_so_once() -> None:
+    env = with_loss("fork")
+    with no_hang():
+        while env._source._workers.lost or not env._source._workers.restarted:
+            interrupt(env.reset, 8000, KeyboardInterrupt)  # the next one tells what it has replaced
+        env.reset()
+    assert [info.get(WORKER_LOST, False) for info in env.reset_infos] == [False, False, True]
+    env.reset()
+    assert not any(WORKER_LOST in info for info in env.reset_infos)
+    env.close()
 
 
 @pytest.mark.parametrize("use", ["reset", "step"])
