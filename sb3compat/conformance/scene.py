@@ -6,7 +6,7 @@ its instances is written down, with what it returned: the script of a failure is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import count
 from operator import attrgetter
@@ -322,12 +322,10 @@ class Recorded:
         """The rows that the caller has to reset before the next step, in DISABLED mode."""
         return due_rows(self.record)
 
-    def reset_rows(
-        self, rows: Sequence[int], options: Mapping[str, Any] | None = None, **kwargs: Any
-    ) -> Call:
+    def reset_rows(self, rows: Sequence[int], **kwargs: Any) -> Call:
         """Reset some rows, by mask."""
         mask = np.isin(np.arange(self.scene.n), list(rows))
-        return self.reset(**kwargs, options={**(options or {}), "reset_mask": mask})
+        return self.reset(**kwargs, options={"reset_mask": mask})
 
     def go_on(self, actions: Any) -> Call:
         """Step; in DISABLED mode, first reset the rows that ended."""

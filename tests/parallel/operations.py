@@ -271,7 +271,7 @@ class Pair:
             }  # fmt: skip
         same(got, expected)
         self.last = got[0]
-        same(self.ours.reset_infos, self.theirs.reset_infos)
+        self._same_reset_infos()
         if lost:
             self._watch()
             self.note("went on with lost rows")
@@ -304,6 +304,10 @@ class Pair:
         self.waiting, self.armed = None, {}
         same(observations, self.theirs.reset())
         self.last = observations
+        self._same_reset_infos()
+
+    def _same_reset_infos(self) -> None:
+        """A reset may have replaced a worker, and says so."""
         infos = [dict(info) for info in self.ours.reset_infos]
         replaced = [info.pop(LOST, False) for info in infos]
         assert self.restarts or not any(replaced)

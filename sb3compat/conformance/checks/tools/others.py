@@ -73,7 +73,7 @@ def _told(info: Value) -> set[str]:
     }
 
 
-def infos_of_their_own(record: Record) -> Iterator[Demand]:
+def dicts_of_their_own(record: Record) -> Iterator[Demand]:
     """No dict in the infos is the last row's in all rows: one that each row has written into.
 
     It is alike in all rows, and several entries change with the actions of the last row, but none

@@ -8,9 +8,9 @@ from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
+    dicts_of_their_own,
     infos_beside_ends,
     infos_of_ends_together,
-    infos_of_their_own,
 )
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
@@ -122,7 +122,7 @@ def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     yield from infos_of_ends_together(record)
     # Other actions may change the random numbers of all rows, if these share a generator.
     row_seeds = record.subject.capabilities.get("row_seeds")
-    clauses = [others_alike(record), infos_of_their_own(record)] if row_seeds else []
+    clauses = [others_alike(record), dicts_of_their_own(record)] if row_seeds else []
     yield from all_of(*clauses, no_standstill_beside_resets(record))
 
 

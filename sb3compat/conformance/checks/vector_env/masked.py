@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.scenes import row_alike, seeded_start, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
@@ -79,8 +81,9 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     if scene.subject.asked:
         scene.partly(_NO_OPTIONS)
     # Rows that are due would begin otherwise with the options.
-    options = None if due else scene.choose((None, scene.subject.options))
-    env.reset_rows(sorted({i, *due}), options, seed=seed)
+    options = (not due and scene.choose((None, scene.subject.options))) or {}
+    mask = np.isin(np.arange(scene.n), [i, *due])
+    env.reset(seed=seed, options={**options, "reset_mask": mask})
     scene.judged = True
     for _ in range(before + 2):
         # In DISABLED mode the caller would have to reset different rows in the two.

@@ -8,9 +8,9 @@ from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
+    dicts_of_their_own,
     infos_beside_ends,
     infos_of_ends_together,
-    infos_of_their_own,
 )
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
@@ -89,7 +89,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         yield from all_of(
             others_alike(record),
-            infos_of_their_own(record),
+            dicts_of_their_own(record),
             no_standstill_beside_resets(record),
         )
     else:
