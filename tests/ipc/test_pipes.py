@@ -192,7 +192,8 @@ def test_exception_at_any_point_leaves_every_message_accounted_for(
         exchange.answers.clear()
         ask(exchange, -at)
         assert exchange.answers == dict.fromkeys((0, 1), ("answer", f"{-at}," * size)), at
-    assert interrupted
+    # Few points may all miss the system calls that write.
+    assert interrupted or not nightly()
 
 
 def test_signal_handler_that_raises_while_a_message_is_sent(make: Make, workers: Workers) -> None:
