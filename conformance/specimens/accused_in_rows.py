@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -39,6 +40,20 @@ class SlipsOnIceOnly(RowsEnv):
 
     def make_row(self, i: int) -> RowEnv:
         return IceRow(self.form, i)
+
+
+@accused("vector_env", "options_reach_env", mode="NextStep")
+class OneRowLooksTwice(RowsEnv):
+    """There is no other row whose option it could take."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(), 1)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        given = {} if options is None else copy(options)
+        for _ in range(2):
+            given.pop("offset", 0)
+        return super().reset(seed=seed, options=options)
 
 
 class WindyRow(RowEnv):

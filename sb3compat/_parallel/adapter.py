@@ -73,9 +73,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             `WorkerError`. `"restart"`: the next step recreates its environments and ends the
             episodes of its rows, with reward 0, `TimeLimit.truncated=True`, the last known
             observation as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`.
-            That transition did not happen, so the results are not exact. A reset does so, too,
-            and sets `reset_infos[i]["sb3compat.worker_lost"]=True`. The functions have to make the
-            same rows and spaces again.
+            That transition did not happen, so the results are not exact. If a reset comes first,
+            it recreates the environments, and sets `reset_infos[i]["sb3compat.worker_lost"]=True`.
+            The functions have to make the same rows and spaces again.
         parent_steps: Whether this process steps some of the rows as well, the last ones, while its
             workers step the others; there is then one worker less by default. The drawbacks: an
             environment that crashes ends this process, `timeout` does not apply to these rows, and

@@ -164,7 +164,7 @@ class ParallelRows:
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel; lost workers are replaced first, if that was asked for.
 
-        Infos say so: rows of a new worker that get no seed do not go on with their generators.
+        The infos of their rows say so, because new rows without a seed draw other random numbers.
         """
         self.started = True
         were_set = self._options_set or any(options)

@@ -191,7 +191,7 @@ def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
 
 
 def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]:
-    """The way to the first end, and on, the next step with other actions in the rows that ended."""
+    """The way to the first end and on; rows that ended get other actions in the step after it."""
     yield from _with_other_actions_after_the_end(record, first_end(record)[-1].ended)
 
 

@@ -232,7 +232,7 @@ class MapsOfTheLastStep(RowsEnv):
         return _MapRow(self.form, i)
 
 
-@vector_env_mutant(
+_in_rows_that_end_together = vector_env_mutant(
     "rows_independent",
     may_fail=("rows_are_alike",),
     modes=("NextStep", "Disabled"),
@@ -240,6 +240,9 @@ class MapsOfTheLastStep(RowsEnv):
     endings=("terminated",),
     steady=True,
 )
+
+
+@_in_rows_that_end_together
 class ScoreOfTheLastRowThatEnds(RowsEnv):
     """Of rows that end in one step: its array and mask are made anew for each."""
 
@@ -250,16 +253,9 @@ class ScoreOfTheLastRowThatEnds(RowsEnv):
         return (*results, infos)
 
 
-@vector_env_mutant(
-    "rows_independent",
-    may_fail=("rows_are_alike",),
-    modes=("NextStep", "Disabled"),
-    lengths=(4, 4, 3),
-    endings=("terminated",),
-    steady=True,
-)
+@_in_rows_that_end_together
 class WordOfTheLastRowThatEnds(RowsEnv):
-    """Its array alone is made anew for each."""
+    """Of rows that end in one step: its array is made anew for each, but not the mask."""
 
     def step(self, actions: Any) -> Any:
         *results, infos = super().step(actions)

@@ -65,7 +65,7 @@ def infos_of_ends_together(record: Record) -> Iterator[Demand]:
 
 
 def _told(info: Value) -> set[str]:
-    """The keys of an info that have a value: more than what an array has where nothing is set."""
+    """The keys of an info that have a value, other than what arrays have where nothing is set."""
     return {
         key
         for key, value in info.value.items()
@@ -74,10 +74,10 @@ def _told(info: Value) -> set[str]:
 
 
 def dicts_of_their_own(record: Record) -> Iterator[Demand]:
-    """No dict in the infos is the last row's in all rows: one that each row has written into.
+    """No row shows the last row's dict in its infos: one object into which all rows have written.
 
-    It is alike in all rows, and several entries change with the actions of the last row, but none
-    with those of the first one. (A single entry may be the best of all rows.)
+    Such a dict is equal in all rows. Several of its entries change with the actions of the last
+    row, and none with those of the first one. (A single entry may be the best of all rows.)
 
     Raises:
         NotExercisedError: If there is no such dict, or too little changes.
@@ -114,9 +114,15 @@ def _alike_in_all_rows(record: Record) -> list[str]:
 
 
 def _dicts(record: Record, twin: Record, key: str) -> list[tuple[Value, Value]]:
-    """What the first row has under a key in the twin's steps, and had in those of the record."""
-    pairs = zip(twin.steps, record.steps, strict=False)
-    return [(info_of(twin, a, 0)[key], info_of(record, b, 0)[key]) for a, b in pairs]
+    """The dicts of the first row in the twin's steps, and in those of the record.
+
+    The twin may have none where its other actions lead to an end.
+    """
+    pairs = [
+        (info_of(twin, a, 0).get(key, None), info_of(record, b, 0)[key])
+        for a, b in zip(twin.steps, record.steps, strict=False)
+    ]
+    return [(a, b) for a, b in pairs if isinstance(a.value, dict)]
 
 
 def _obs_changed(record: Record, twin: Record) -> int:

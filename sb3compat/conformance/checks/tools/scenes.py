@@ -191,12 +191,12 @@ def not_out_of_one_dict(scene: Scene, options: Recorded) -> Demand:
     """Where one dict is for all rows, no row has taken out of it what the others look for.
 
     Args:
-        scene: The scene.
+        scene: The scene, of two rows at least.
         options: Made by `noting_options`, and given to a reset.
     """
     should = "[]: all rows have one dict, out of which the first row takes the option of the others"
     again = options.attribute("again")
-    return expect(f"len({{0}}) < {max(scene.n - 1, 1)}", again, what="{0}", should=should)
+    return expect(f"len({{0}}) < {scene.n - 1}", again, what="{0}", should=should)
 
 
 def patience(subject: Subject) -> int:

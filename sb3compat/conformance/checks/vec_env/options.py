@@ -190,7 +190,7 @@ def options_used_once(scene: Scene) -> Iterator[Demand]:
 
 
 def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
-    """Neither those of the rows themselves nor one of all rows does."""
+    """Neither the rows' own resets nor a later `reset()` look for options by name."""
     if not scene.subject.asked:
         raise NotExercisedError("no reset looks for options by name")
     env = scene.make()
@@ -213,15 +213,15 @@ def _no_end_looks_into(env: Recorded, options: Recorded) -> Iterator[Demand]:
     env.set_options(options)
     env.restart(ending.seed)
     names = env.scene.part(options, "names", "names")
-    own = {*names.live}
+    own = {name for name in names.live if isinstance(name, str)}
     names.clear()
     for _ in range(3 * ending.steps):
         if env.step(act()).ended:
-            known = sorted(own, key=str)
+            known = sorted(own)
             should = f"none of {known}: the rows that this step resets have no options"
             yield expect(f"not {{{{*{known}}}}} & {{{{*{{0}}}}}}", names.value, should=should)
             return
-        own -= {*names.live}  # steps look for it, too
+        own -= {*names.live}  # ordinary steps look for these, too
 
 
 @error(

@@ -72,8 +72,8 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
     An environment that resets and then applies the action loses the first observation and one
-    transition. Skip the sub-environment's step in the step that resets it. Nor does the action
-    count in the steps that follow, as the last action that a penalty on jerks is made of, say.
+    transition. Skip the sub-environment's step in the step that resets it. The action must not
+    count in later steps either: a penalty on jerks, say, must not take it for the last action.
     """
     way = way_to_the_end(record)
     later = after_first_end(record)

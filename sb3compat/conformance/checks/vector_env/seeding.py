@@ -350,12 +350,13 @@ def options_reach_env(scene: Scene) -> Iterator[Demand]:
 
     Options that are dropped on the way to the sub-environments have no effect, without an error.
     With the same seed and actions, the results must differ from those of a reset without options.
-    Nor is one dict handed to all of them, if the first row pops what the others look for.
+    All rows must find them: if they share one dict, the first row must not pop an option from it.
     """
     seed = scene.seed()
-    shared = scene.made_by("noting_options", "shared")
-    if scene.caught(scene.make("another").reset, options=shared).failure is None:
-        yield not_out_of_one_dict(scene, shared)
+    if scene.n > 1:
+        shared = scene.made_by("noting_options", "shared")
+        if scene.caught(scene.make("another").reset, options=shared).failure is None:
+            yield not_out_of_one_dict(scene, shared)
     env, twin = telling_options(scene), telling_options(scene, "twin")
     options = options_of(scene)
     # Twice, as infos may contain clock times.
