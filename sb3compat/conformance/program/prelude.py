@@ -194,7 +194,7 @@ def refilled(actions, held=[]):  # noqa: B006
 
 def part(space, batch, i):
     """Row i of a batch of observations or actions of a single space."""
-    kind = type(space).__name__
+    kind = structure(space)
     if kind == "Dict":
         return {key: part(space[key], batch[key], i) for key in batch}
     if kind == "Tuple":
@@ -299,9 +299,15 @@ def stable(info, other):
     return {key: v for key, v in same.items() if not (isinstance(v, dict) and clock <= v.keys())}
 
 
+def structure(space):
+    """Which space of parts a space is: "Dict" or "Tuple"; otherwise None."""
+    kinds = [kind.__name__ for kind in type(space).__mro__]
+    return next((kind for kind in kinds if kind in ("Dict", "Tuple")), None)
+
+
 def batched(space, single, n):
     """Whether a space holds n rows of a single one: structure, shapes and types."""
-    kind = type(single).__name__
+    kind = structure(single)
     if kind == "Dict":
         return space.keys() == single.keys() and all(batched(space[k], single[k], n) for k in space)
     if kind == "Tuple":
@@ -314,7 +320,7 @@ def batched(space, single, n):
 
 def stacked(space, values):
     """A batch of single values of a space."""
-    kind = type(space).__name__
+    kind = structure(space)
     if kind == "Dict":
         return {key: stacked(space[key], [value[key] for value in values]) for key in space}
     if kind == "Tuple":

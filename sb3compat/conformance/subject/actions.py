@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat.conformance.findings import Family
-from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.subject.subject import Subject
 
+_stacked = PRELUDE["stacked"]
 # Up to this number of single actions, there is a policy that repeats each of them.
 _FEW_ACTIONS = 8
 
@@ -37,33 +37,23 @@ def candidates(space: Any) -> list[Any]:
     return samples
 
 
-def come_in_lists(family: Family, space: Any) -> bool:
-    """Whether a batch of actions of a space is a list of single ones, and no array or dict of such.
-
-    SB3 gives those of `Dict` and `Tuple` spaces so. In a `VectorEnv` others than these have no
-    shape: `batch_space` makes a `Tuple` of single spaces of them, which takes a list as well.
-    """
-    structured = isinstance(space, spaces.Dict | spaces.Tuple)
-    return structured if family == "vec_env" else space.shape is None and not structured
+def come_in_lists(subject: Subject) -> bool:
+    """Whether a batch of actions is a list of single ones: SB3 gives those with parts so."""
+    structured = isinstance(subject.action_space, spaces.Dict | spaces.Tuple)
+    return structured and subject.family == "vec_env"
 
 
 def batch_source(subject: Subject, actions: Sequence[Any]) -> str:
     """Source for a batch of these single actions, one for each row."""
-    first = actions[0]
-    if subject.listed_actions:
-        return to_source(list(actions))
-    if isinstance(first, dict | tuple):
-        keys = list(first) if isinstance(first, dict) else range(len(first))
-        parts = {key: np.stack([action[key] for action in actions]) for key in keys}
-        return to_source(parts if isinstance(first, dict) else tuple(parts.values()))
-    return to_source(np.stack(actions))
+    listed = come_in_lists(subject)
+    return to_source(list(actions) if listed else _stacked(subject.action_space, actions))
 
 
 def sample_source(subject: Subject) -> str:
     """Source that draws a batch from the environment's own action space."""
     if subject.family == "vec_env":
         samples = f"[env.action_space.sample() for _ in range({subject.num_envs})]"
-        return samples if subject.listed_actions else f"np.stack({samples})"
+        return samples if come_in_lists(subject) else f"np.stack({samples})"
     if subject.batched_actions:
         return "env.action_space.sample()"
     singles = f"[env.single_action_space.sample() for _ in range({subject.num_envs})]"

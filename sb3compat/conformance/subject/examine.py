@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from sb3compat.conformance.findings import FactoryError, Family, family_name, short
 from sb3compat.conformance.program.instances import counted
 from sb3compat.conformance.program.types import Factory, Reference
-from sb3compat.conformance.subject.actions import candidates, come_in_lists
+from sb3compat.conformance.subject.actions import candidates
 from sb3compat.conformance.subject.capabilities import asked_options, assumed, capabilities
 from sb3compat.conformance.subject.interface import (
     check_attributes,
@@ -123,11 +123,11 @@ def look_at(
             options=options,
             reference=reference,
             singles=singles,
+            action_space=single,
             actions=tuple(candidates(single)),
             make_seconds=rough(make_seconds),
             workers=any(child not in others for child in multiprocessing.active_children()),
             batched_actions=kind == "vec_env" or takes_batches(env),
-            listed_actions=come_in_lists(kind, single),
             classes=tuple(classes_of(env)),
         )
     except BaseException:

@@ -46,6 +46,7 @@ class Subject:
         asked: The names of options that its `reset` looks for, if none were given.
         reference: The factories of its single environments that the user gave, or None.
         singles: Otherwise the attribute of the environment that has them; empty if unknown.
+        action_space: The space of single actions.
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
         truncates: Whether the flags call one of the ends seen a truncation.
@@ -58,7 +59,6 @@ class Subject:
         workers: Whether it starts processes.
         batched_actions: Whether the action space of a `VectorEnv` is one of batches, as the
             contract demands.
-        listed_actions: Whether a batch of actions is a list of single ones.
         classes: The names of its classes and of those that it wraps, bases included.
         shared: Whether a program may use the instance of another one: making one takes long, and
             after a seed and a reset it does what a new one does.
@@ -75,6 +75,7 @@ class Subject:
     asked: tuple[str, ...] = ()
     reference: Reference | None = None
     singles: str = ""
+    action_space: Any = None
     actions: tuple[Any, ...] = ()
     endings: tuple[Ending, ...] = ()
     truncates: bool = False
@@ -85,7 +86,6 @@ class Subject:
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
     batched_actions: bool = True
-    listed_actions: bool = False
     classes: tuple[str, ...] = ()
     shared: bool = False
     closes: bool = True

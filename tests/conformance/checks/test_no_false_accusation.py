@@ -22,7 +22,8 @@ from conformance.specimens.registry import specimens
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
-from sb3compat.conformance.checks.tools.leaks import _growth, infos_of_autoresets
+from sb3compat.conformance.checks.tools.last_infos import _growth
+from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded

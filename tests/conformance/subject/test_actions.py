@@ -15,7 +15,6 @@ from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.subject.actions import (
     batch_source,
     candidates,
-    come_in_lists,
     policies,
     sample_source,
 )
@@ -45,9 +44,9 @@ def test_a_batch_of_dicts_is_a_list_for_a_vec_env_and_a_dict_for_a_vector_env() 
     actions = [{"a": np.int64(1)}, {"a": np.int64(2)}]
     names = {"np": np}
     subject = examine(TinyVecEnv, seconds=None)
-    listed = replace(subject, listed_actions=True)
+    listed = replace(subject, action_space=spaces.Dict(a=spaces.Discrete(3)))
     assert eval(batch_source(listed, actions), names) == [{"a": 1}, {"a": 2}]
-    batch = eval(batch_source(subject, actions), names)
+    batch = eval(batch_source(replace(listed, family="vector_env"), actions), names)
     assert batch["a"].tolist() == [1, 2]
     assert batch["a"].dtype == np.int64
 
@@ -74,8 +73,8 @@ def test_each_of_a_few_actions_is_a_policy_and_so_are_samples() -> None:
 def test_samples_that_have_parts_are_a_list_for_a_vec_env(space: Any) -> None:
     subject = replace(
         examine(TinyVecEnv, seconds=None),
+        action_space=space,
         actions=tuple(candidates(space)),
-        listed_actions=come_in_lists("vec_env", space),
     )
     env = SimpleNamespace(action_space=space)
     batch = eval(sample_source(subject), {"np": np, "env": env})
@@ -88,12 +87,16 @@ def test_samples_that_have_parts_are_a_list_for_a_vec_env(space: Any) -> None:
     [
         spaces.OneOf([spaces.Discrete(3), spaces.Box(0, 1, (1,))]),
         spaces.Sequence(spaces.Discrete(3)),
+        spaces.Text(3),
+        spaces.Dict(
+            a=spaces.Sequence(spaces.Discrete(3)),
+            b=spaces.Tuple([spaces.Dict(c=spaces.Text(2)), spaces.Box(0, 1, (1,))]),
+        ),
     ],
 )
-def test_a_vector_env_with_actions_without_a_shape_gets_a_list_of_them(space: Any) -> None:
-    subject = replace(
-        examine(TinyVecEnv, seconds=None), listed_actions=come_in_lists("vector_env", space)
-    )
+def test_a_batch_for_a_vector_env_has_each_row_s_action(space: Any) -> None:
+    subject = replace(examine(TinyVecEnv, seconds=None), family="vector_env", action_space=space)
     actions = candidates(space)
     batch = eval(batch_source(subject, actions), {"np": np})
+    assert batch_space(space, len(actions)).contains(batch)
     assert PRELUDE["equal"](list(iterate(batch_space(space, len(actions)), batch)), actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,6 +23,11 @@ STEPS = 20
 _DRAWN = 2
 
 equal, distinct, pieces = (PRELUDE[name] for name in ("equal", "distinct", "pieces"))
+
+
+def is_close(one: float, other: float) -> bool:
+    """Whether two sums of floats may be one sum in another order."""
+    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)
 
 
 def values(parts: Sequence[Value]) -> list[Any]:

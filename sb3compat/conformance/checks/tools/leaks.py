@@ -1,17 +1,12 @@
-"""What infos of several episodes show together."""
+"""What of the infos is left over from a step, a row or an episode before."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from sb3compat.conformance.checks.tools.evidence import (
-    STEPS,
     distinct,
     equal,
     followed,
@@ -26,10 +21,8 @@ from sb3compat.conformance.values import Several, Value
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
 _MANY = 6
-# As sums of floats differ.
-isclose = partial(math.isclose, rel_tol=1e-4, abs_tol=1e-4)
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
-_ADDED = {
+ADDED = {
     "terminal_observation", "TimeLimit.truncated", "episode", "final_info", "final_obs",
     "final_observation",
 }  # fmt: skip
@@ -74,12 +67,13 @@ def _after(record: Record, episode: Episode, later: Episode) -> Call:
 def _left(ends: list[Value], nexts: list[Value], others: list[set[Any]]) -> list[Any]:
     """The keys that ends of episodes have, and steps after them with the same value, only."""
     keys = set.intersection(*(set(info.value) for info in (*ends, *nexts)))
-    rare = keys - set().union(*others) - _ADDED
-    same = [k for k in rare if all(_same(a, b, k) for a, b in zip(ends, nexts, strict=True))]
+    rare = keys - set().union(*others) - ADDED
+    same = [k for k in rare if all(same_entry(a, b, k) for a, b in zip(ends, nexts, strict=True))]
     return sorted(same, key=str)
 
 
-def _same(one: Value, other: Value, key: Any) -> bool:
+def same_entry(one: Value, other: Value, key: Any) -> bool:
+    """Whether two infos have an equal entry under a key that both have."""
     return bool(equal(one.value[key], other.value[key]))
 
 
@@ -87,7 +81,7 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
     """A row's info has no empty entry because another row has that entry."""
     infos = [[info_of(record, step, i) for i in record.rows] for step in record.steps]
     known = [[dict(info.value) for info in row] for row in infos]
-    keys = {key for row in known for info in row for key in info} - _ADDED
+    keys = {key for row in known for info in row for key in info} - ADDED
     differ = False
     for key in sorted(keys, key=str):
         with_it = [k for k, row in enumerate(known) if any(_told(info, key) for info in row)]
@@ -133,7 +127,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
         begun = [info_of(record, e.start, i) for e in found if e.by == "auto"]
         if len(begun) < _FEWEST or len(resets) < _FEWEST:
             continue
-        always = set.intersection(*map(set, resets)) - _ADDED
+        always = set.intersection(*map(set, resets)) - ADDED
         steps = _steps_only(record, found, i)
         for key in sorted(always, key=str):
             # An environment may give constants in its first reset only.
@@ -193,7 +187,7 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
             continue
         firsts = [_of_start(record, e) for e in resets]
         nexts = [info_of(record, e.steps[0], i).value for e in resets if e.steps]
-        for key in sorted(set.intersection(*(set(f.value) for f in firsts)) - _ADDED, key=str):
+        for key in sorted(set.intersection(*(set(f.value) for f in firsts)) - ADDED, key=str):
             usual = firsts[0].value[key]
             if distinct([first.value[key] for first in firsts]) > 1:
                 continue
@@ -228,8 +222,10 @@ def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
         ]
         given = [_of_start(record, e).value for e in resets]
         told = [*given, *(info.value for pair in [*pairs, *pairs_of_broken] for info in pair)]
-        for key in sorted(set.intersection(*map(set, told)) - _ADDED, key=str):
-            if any(_same(*pair, key) for pair in pairs_of_broken) or not _moves(record, found, key):
+        for key in sorted(set.intersection(*map(set, told)) - ADDED, key=str):
+            if any(same_entry(*pair, key) for pair in pairs_of_broken) or not _moves(
+                record, found, key
+            ):
                 continue
             alien = [
                 pair for pair in pairs if not any(equal(pair[1].value[key], g[key]) for g in given)
@@ -267,7 +263,7 @@ def _of_start(record: Record, episode: Episode) -> Value:
 def _is_left(key: Any, usual: object, first: Value, last: Value) -> bool:
     if key not in first.value or key not in last.value or equal(first.value[key], usual):
         return False
-    return _same(first, last, key)
+    return same_entry(first, last, key)
 
 
 def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
@@ -283,7 +279,7 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
             continue
         record.judged = True
         always = set.intersection(*map(set, resets))
-        alien = _of_all_steps(record, found, i) - set().union(*resets)
+        alien = keys_of_all_steps(record, found, i) - set().union(*resets)
         for _, end in ends:
             keys = set(end.reset_infos[i].value)
             if keys & (alien | {"terminal_observation"}) and always - keys:
@@ -310,98 +306,7 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
         raise NotExercisedError("too few episodes ended")
 
 
-def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
-    """Where a row of a `VecEnv` ends, its info is not that of the reset that follows.
-
-    Raises:
-        NotExercisedError: If no episode ends.
-    """
-    for i, found in enumerate(by_row(record)):
-        usual = _of_all_steps(record, found, i)
-        for episode in found if usual else ():
-            if not episode.over:
-                continue
-            record.judged = True
-            info, reset = episode.end.infos[i], episode.end.reset_infos[i]
-            own = {key: value for key, value in info.value.items() if key not in _ADDED}
-            lost = usual - set(own) - _ADDED
-            if own and lost and equal(own, reset.value):
-                key = min(lost, key=str)
-                yield expect(
-                    f"{key!r} in {{0}}",
-                    info,
-                    should=f"the info of the step, with {key!r} as in all other steps, not the "
-                    "info of the reset",
-                    row=i,
-                )
-    yield from infos_count_the_last_step(record)
-    if not record.judged:
-        raise NotExercisedError("no episode ended, or steps have no infos")
-
-
-def infos_count_the_last_step(record: Record) -> Iterator[Demand]:
-    """A number in the infos that grows with each step is not set back before an end shows it.
-
-    It grows by one amount, or by the reward.
-    """
-    for i, found in enumerate(by_row(record)):
-        over = [episode for episode in found if episode.over and len(episode.steps) > 1]
-        if len(over) < _FEWEST:
-            continue
-        vec_env = record.family == "vec_env"
-        starts = [e.end.reset_infos[i] if vec_env else e.end.infos.info(i) for e in over]
-        finals = [e.end.infos[i] if vec_env else e.end.infos["final_info"].info(i) for e in over]
-        lasts = [
-            (info_of(record, e.steps[-2], i).value, float(e.end.copies["rewards"][i])) for e in over
-        ]
-        moves = [
-            (info_of(record, a, i).value, info_of(record, b, i).value, b.copies["rewards"][i])
-            for episode in found
-            for a, b in pairwise(episode.steps[:-1] if episode.over else episode.steps)
-        ]
-        for key in sorted(set.intersection(*(set(s.value) for s in (*starts, *finals))), key=str):
-            grown = _growth(key, moves)
-            back = [
-                (start, final)
-                for start, final, (last, reward) in zip(starts, finals, lasts, strict=True)
-                if grown and _is_number(last.get(key)) and not equal(last[key], start.value[key])
-                if not (
-                    _is_number(number := final.value[key])
-                    and any(isclose(float(number) - float(last[key]), by(reward)) for by in grown)
-                )
-            ]
-            if len(back) >= _FEWEST and all(_same(*pair, key) for pair in back):
-                start, final = back[-1]
-                yield expect(
-                    "not equal({0}, {1})",
-                    final[key],
-                    start[key],
-                    should="that of the last step, as it grows with each step; at each end it is "
-                    "that of the next episode",
-                    row=i,
-                )
-
-
-def _growth(key: Any, moves: list[tuple[Any, Any, Any]]) -> list[Callable[[float], float]]:
-    """By what a number grows in each step, as functions of the reward; none if nothing is known."""
-    known = [(a[key], b[key], float(r)) for a, b, r in moves if key in a and key in b]
-    if len(known) < STEPS or not all(_is_number(a) and _is_number(b) for a, b, _ in known):
-        return []
-    steps = [(float(b) - float(a), reward) for a, b, reward in known]
-    first = steps[0][0]
-    grown: list[Callable[[float], float]] = []
-    if first and all(isclose(step, first) for step, _ in steps):
-        grown.append(lambda _: first)
-    if sum(step != 0 for step, _ in steps) >= _FEWEST and all(isclose(*step) for step in steps):
-        grown.append(lambda reward: reward)
-    return grown
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float | int | np.number) and not isinstance(value, bool)
-
-
-def _of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
+def keys_of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
     """The keys that the infos of all steps but the last ones have."""
     steps = [step for episode in found for step in episode.steps if i not in step.ended]
     keys = [set(info_of(record, step, i).value) for step in steps]

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools.evidence import STEPS
+from sb3compat.conformance.checks.tools.evidence import STEPS, is_close
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -258,12 +258,12 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
     since_others = [(each, each.since_others) for row in rows for each in row]
     # Returns of many rows are often equal by chance. After a reset, all rows have one length.
     of_others = [
-        (each, next((n for n in each.of_others if _is_close(each.number, n)), each.own))
+        (each, next((n for n in each.of_others if is_close(each.number, n)), each.own))
         for each in lengths
     ]
     return any(
         sum(not each.is_right for each, _ in some) >= _MANY
-        and all(_is_close(each.number, n) for each, n in some)
+        and all(is_close(each.number, n) for each, n in some)
         for some in (
             over_ends,
             over_resets,
@@ -275,7 +275,3 @@ def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
             of_others,
         )
     )
-
-
-def _is_close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb3compat.conformance.checks.tools.last_infos import infos_unlike_those_of_resets
 from sb3compat.conformance.checks.tools.leaks import (
     infos_of_their_own_step,
-    infos_unlike_those_of_resets,
     keys_of_their_own_row,
     reset_infos_of_new_resets,
 )

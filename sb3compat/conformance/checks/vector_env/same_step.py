@@ -9,8 +9,8 @@ from gymnasium.vector.utils import batch_space
 from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS
+from sb3compat.conformance.checks.tools.last_infos import infos_count_the_last_step
 from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
-from sb3compat.conformance.checks.tools.leaks import infos_count_the_last_step
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
     firsts_like_singles,
