@@ -275,14 +275,15 @@ class BettingRow(RowEnv):
 
     def __init__(self, form: Form, row: int) -> None:
         super().__init__(form, row)
-        self.action_space: Any = spaces.OneOf((spaces.Discrete(3), spaces.Box(0, 1, (1,))))
+        either = spaces.OneOf((spaces.Discrete(3), spaces.Box(0, 1, (1,))))
+        self.action_space: Any = spaces.Dict(move=either)
 
     def step(self, action: Any) -> Any:
-        kind, value = action
+        kind, value = action["move"]
         return super().step(value if kind == 0 else float(value[0]))
 
 
-@accused("vector_env", "step_returns_five", mode="NextStep")
+@accused("vector_env", "rows_independent", mode="NextStep")
 class TakesOneOfTwoKindsOfActions(SyncVectorEnv):
     def __init__(self) -> None:
         super().__init__([partial(BettingRow, Form(), i) for i in range(3)])

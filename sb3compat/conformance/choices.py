@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from sb3compat.conformance.findings import CheckError, NotExercisedError
 from sb3compat.conformance.program.draws import Draws
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Record
+from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")

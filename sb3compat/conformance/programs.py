@@ -10,7 +10,7 @@ import numpy as np
 
 from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.record import Drawn, Op, Record
-from sb3compat.conformance.subject.actions import batch_source, sample_source
+from sb3compat.conformance.subject.actions import batch, sample_source
 from sb3compat.conformance.subject.subject import Ending, Subject
 
 # The most steps of a program that leads to no end, and after an end.
@@ -114,11 +114,6 @@ def _actions(subject: Subject, draw: Random) -> Any:
     first = draw.choice(known)
     alike = draw.random() < 0.5
     return batch(subject, [first if alike else draw.choice(known) for _ in range(subject.num_envs)])
-
-
-def batch(subject: Subject, actions: list[Any]) -> Any:
-    """A batch of these single actions, one for each row."""
-    return eval(batch_source(subject, actions), {"np": np})
 
 
 def episodes(subject: Subject, number: int, draw: Random, record: Record, env: Any) -> Iterator[Op]:

@@ -17,6 +17,7 @@ import numpy as np
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.programs import opening
 from sb3compat.conformance.record import DRAW_ELSEWHERE, OVERWRITE, Call, Drawn, Op, Record
+from sb3compat.conformance.subject.actions import batch
 
 # How far a seed that must not matter is from the one before it.
 _OTHER = 7
@@ -233,7 +234,13 @@ def _other_actions(record: Record, twin: Record, i: int) -> Iterator[Op]:
 
 def shifted_by_a_row(record: Record, twin: Record) -> Iterator[Op]:
     """Each row has the actions of the next one, and its seed."""
-    yield from _changed(record, twin, PRELUDE["shifted"], PRELUDE["shifted"], later=1)
+    change = partial(_shifted, record)
+    yield from _changed(record, twin, change, lambda mask: np.roll(mask, -1), later=1)
+
+
+def _shifted(record: Record, actions: Any) -> Any:
+    first, *others = _actions_of(record, actions)
+    return batch(record.subject, [*others, first])
 
 
 def _changed(
@@ -277,17 +284,18 @@ def changed_row(record: Record) -> int:
 
 def with_another_action(record: Record, i: int, actions: Any) -> Any:
     """A batch of actions with another one in row i, if there is one."""
-    mine = action_of(record, actions, i)
-    others = [a for a in record.subject.actions if not PRELUDE["equal"](a, mine)]
-    if not others:
-        return actions
-    if isinstance(actions, list):
-        return [*actions[:i], others[0], *actions[i + 1 :]]
-    return PRELUDE["replaced"](actions, i, others[0])
+    rows = _actions_of(record, actions)
+    others = [a for a in record.subject.actions if not PRELUDE["equal"](a, rows[i])]
+    return batch(record.subject, [*rows[:i], others[0], *rows[i + 1 :]]) if others else actions
+
+
+def _actions_of(record: Record, actions: Any) -> list[Any]:
+    """The action of each row."""
+    return [action_of(record, actions, i) for i in range(record.num_envs)]
 
 
 def action_of(record: Record, actions: Any, i: int) -> Any:
     """The action of row i."""
     if record.family == "vec_env":
         return actions[i]
-    return PRELUDE["part"](record.attribute("single_action_space").value, actions, i)
+    return PRELUDE["part"](record.subject.action_space, actions, i)

@@ -53,7 +53,7 @@ def row(batch, i):
 def inside(space, value, bounded=True):
     """Whether a single observation has the structure, shapes and bounds of its space."""
     parts = getattr(space, "spaces", None)
-    if space.shape is None and type(space).__name__ not in ("Dict", "Tuple"):
+    if space.shape is None and structure(space) is None:
         return space.contains(value)
     if isinstance(parts, dict):
         return (
@@ -200,26 +200,6 @@ def part(space, batch, i):
     if kind == "Tuple":
         return tuple(part(space[k], batch[k], i) for k in range(len(batch)))
     return batch[i]
-
-
-def replaced(batch, i, value):
-    """A batch of actions with another one in row i."""
-    if isinstance(batch, dict):
-        return {key: replaced(batch[key], i, value[key]) for key in batch}
-    if isinstance(batch, tuple):
-        return tuple(replaced(batch[k], i, value[k]) for k in range(len(batch)))
-    batch = np.array(batch)
-    batch[i] = value
-    return batch
-
-
-def shifted(batch):
-    """A batch of actions in which each row has the one of the next row."""
-    if isinstance(batch, dict):
-        return {key: shifted(part) for key, part in batch.items()}
-    if isinstance(batch, tuple):
-        return tuple(map(shifted, batch))
-    return batch[1:] + batch[:1] if isinstance(batch, list) else np.roll(batch, -1, axis=0)
 
 
 def ended(terminations, truncations):

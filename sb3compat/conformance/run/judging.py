@@ -11,7 +11,6 @@ from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import Finding, said_by
 from sb3compat.conformance.judge import Demand, Verdict, records_of, verdict
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.recording import raised
 from sb3compat.conformance.render import lines_of, statements, told
@@ -23,6 +22,7 @@ from sb3compat.conformance.run.reproduction import (
     mistaken,
 )
 from sb3compat.conformance.shrink import Ops, shrunk
+from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.subject.pace import shrinks_of
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject

@@ -11,7 +11,6 @@ from gymnasium import spaces
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.subject.subject import Subject
 
-_stacked = PRELUDE["stacked"]
 # Up to this number of single actions, there is a policy that repeats each of them.
 _FEW_ACTIONS = 8
 
@@ -43,10 +42,16 @@ def come_in_lists(subject: Subject) -> bool:
     return structured and subject.family == "vec_env"
 
 
+def batch(subject: Subject, actions: Sequence[Any]) -> Any:
+    """A batch of these single actions, one for each row."""
+    if come_in_lists(subject):
+        return list(actions)
+    return PRELUDE["stacked"](subject.action_space, actions)
+
+
 def batch_source(subject: Subject, actions: Sequence[Any]) -> str:
-    """Source for a batch of these single actions, one for each row."""
-    listed = come_in_lists(subject)
-    return to_source(list(actions) if listed else _stacked(subject.action_space, actions))
+    """Source for it."""
+    return to_source(batch(subject, actions))
 
 
 def sample_source(subject: Subject) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Given
 from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.subject.actions import batch
 
 # The seconds within which processes must have ended after `close`.
 _PATIENCE = 3

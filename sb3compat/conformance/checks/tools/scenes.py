@@ -8,10 +8,10 @@ from typing import Any
 from sb3compat.conformance.checks.tools.comparing import calls_alike
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Call
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
+from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.values import Several, Value, constant

@@ -10,8 +10,8 @@ from sb3compat.conformance.checks.vec_env.marks import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.subject.actions import batch
 
 _AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_returns")
 

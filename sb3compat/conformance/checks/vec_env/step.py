@@ -10,9 +10,9 @@ from sb3compat.conformance.checks.tools.scenes import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.variants import in_two_halves
 
 _BASICS = BASICS["vec_env"]
