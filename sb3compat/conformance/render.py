@@ -102,7 +102,13 @@ def _logging(call: Call, before: Sequence[Call], demand: Demand) -> list[str]:
     names = _logged_names(call, demand)
     results = ", ".join(f"{name!r}: {name}" for name in names)
     added = [f"{_LOG}.append(snapshot({{{results}}}))"] if results else []
+    if "actions" in names:
+        return [f"actions = {to_source(call.op.args[0])}", _step_with_actions(call), *added]
     return [statement(call, before, names), *added]
+
+
+def _step_with_actions(call: Call) -> str:
+    return f"{_results(call)} = {call.env}.step(actions)"
 
 
 def _logged_names(call: Call, demand: Demand) -> list[str]:
@@ -112,6 +118,7 @@ def _logged_names(call: Call, demand: Demand) -> list[str]:
     mine = {part.name for part in parts if part.call == call.number}
     known = (*call.names, "reset_infos") if _has_results(call) else ()
     found = [name for name in map(call.name_of, known) if name in asked]
+    found += ["actions"] * ("actions" in asked and call.is_step)
     return [*found, *(name for name in map(call.name_of, ("result", "error")) if name in mine)]
 
 
@@ -137,7 +144,7 @@ def _statements(call: Call, before: Sequence[Call], named: Named) -> list[str]:
     if "actions" in mine:
         given = to_source(call.op.args[0])
         lines = [f"{_GIVEN} = {given}", f"actions = deepcopy({_GIVEN})"]
-        return [*lines, f"{_results(call)} = {call.env}.step(actions)"]
+        return [*lines, _step_with_actions(call)]
     lines = [statement(call, before, mine)]
     kept = {name: value for value, name in named if value.call == call.number}
     for name, value in kept.items():

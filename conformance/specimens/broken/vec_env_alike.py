@@ -262,6 +262,16 @@ class LastRewardsOfZero(Points):
         return obs, 0.0 if done else reward, done, info
 
 
+@mutant("last_reward_like_others", referenced=False)
+class RewardsOnTheWayToTheNextStart(Points):
+    """The reward is how far the step has moved the point, by the observation that it returns."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        before = self.envs[i].unwrapped.observe()
+        obs, _, done, info = super().step_row(i, action)
+        return obs, float(obs[0] - before[0]), done, info
+
+
 @mutant("reset_infos_updated_on_autoreset", may_fail=("done_info_is_step_info",), referenced=False)
 class ResetInfosWithARoomOfTheLastStep(Points):
     """After a reset, and in the first step of an episode, it is 0."""

@@ -140,6 +140,16 @@ class ResetLeavesTheClock(Points):
         return obs
 
 
+@mutant("reset_starts_fresh_episodes", config=Config(lengths=(20, 3, 20)))
+class StartDrawnAhead(Points):
+    """A row that has gone far draws its next start, and a seed does not discard it."""
+
+    def start(self, i: int) -> Any:
+        far = 5 < self.envs[i].unwrapped.time < 20
+        obs = super().start(i)
+        return self.envs[i].reset()[0] if far else obs
+
+
 # Step
 
 

@@ -273,6 +273,16 @@ class LastRewardsOfZeroInRows(RowsEnv):
         self.rewards[i] *= not self.flags[:, i].any()
 
 
+@vector_env_mutant("last_reward_like_others", modes=("SameStep",))
+class RewardsOnTheWayToTheNextStartInRows(RowsEnv):
+    """The reward is how far the step has moved the row, by the observation that it returns."""
+
+    def step_row(self, i: int, action: Any) -> None:
+        before = self.obs[i]
+        super().step_row(i, action)
+        self.rewards[i] = self.obs[i][0] - before[0]
+
+
 @vector_env_mutant("rows_independent")
 class InfosOfOthersLostAtEnds(RowsEnv):
     def step(self, actions: Any) -> Any:

@@ -137,6 +137,16 @@ class NumberDrawnAhead(RowsEnv):
         return super().begin(i, None, options) if self.spare else info
 
 
+@mutant("reset_clears_counters", may_fail=("masked_reset_restarts_masked",), lengths=(40, 3, 40))
+class StartDrawnAheadInRows(RowsEnv):
+    """A row that has gone far draws its next start, and a seed does not discard it."""
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        far = 4 < self.rows[i].done < self.rows[i].length
+        info = super().begin(i, seed, options)
+        return super().begin(i, None, options) if far else info
+
+
 @mutant(
     "reset_clears_counters",
     may_fail=("masked_reset_restarts_masked",),
@@ -189,6 +199,35 @@ class FirstRowTakesTheOption(RowsEnv):
 class DropsOptions(RowsEnv):
     def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
         return super().begin(i, seed, {})
+
+
+@mutant("options_used_once", options={"offset": 100})
+class OptionsStay(RowsEnv):
+    """Its resets of all rows configure them, and nothing sets that back."""
+
+    offset = 0.0
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        self.offset = options.get("offset", self.offset)
+        return super().begin(i, seed, {**options, "offset": self.offset})
+
+
+@mutant("options_used_once", modes=("NextStep", "SameStep"))
+class OptionsOfTheNextEpisodes(RowsEnv):
+    """The rows' own resets have the options of the last reset of all rows."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.given = dict(options or {})
+        return super().reset(seed=seed, options=options)
+
+    def reset_step(self, i: int, action: Any) -> None:
+        self.obs[i], info = self.rows[i].reset(options=self.given)
+        self.infos = self.add_info(self.infos, info, i)
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        self.finals[i] = self.obs[i], info
+        self.obs[i], info = self.rows[i].reset(options=self.given)
+        return info
 
 
 # Masked resets

@@ -23,8 +23,8 @@ ORDER: dict[Family, tuple[str, ...]] = {
         "ownership", "access", "rendering", "life", "sb3",
     ),
     "vector_env": (
-        "basics", "infos", "seeding", "episodes", "next_step", "same_step", "disabled", "masked",
-        "rows", "errors", "ownership", "access",
+        "basics", "infos", "seeding", "options", "episodes", "next_step", "same_step", "disabled",
+        "masked", "rows", "errors", "ownership", "access",
     ),
 }  # fmt: skip
 

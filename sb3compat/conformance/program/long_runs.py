@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from sb3compat.conformance.program.prelude import ended, part, row, snapshot
+from sb3compat.conformance.program.prelude import distinct, ended, equal, part, row, snapshot
 
 
 def rows_of(env, obs):
@@ -123,6 +123,58 @@ def ahead(before, after, next_to_last, last, first, left, begun):
     taken &= (left != begun).sum(axis=0) > 3
     changes = [set(np.unique(column[column != 0])) for column in (last - next_to_last).T[taken]]
     return any(min(c) < 0 < max(c) and len({abs(x) for x in c}) > 2 for c in changes if c)
+
+
+def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, last_rewards, firsts):
+    """Whether last steps are rewarded as if they led to the first observations after them.
+
+    Then a formula fits all other steps, and these as well: a sum of multiples of a number in the
+    observations before and after a step, or of all numbers there, their squares, and the action.
+    None if no formula fits the other steps.
+    """
+
+    def numbers(obs):
+        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in "biuf")])
+
+    def table(some):
+        rows = [numbers(value) for value in some]
+        return np.array(rows, float) if len({len(row) for row in rows}) == 1 else np.zeros((0, 0))
+
+    if distinct(actions) <= 8:  # each has a reward of its own, rather than a multiple
+        known = [a for k, a in enumerate(actions) if not any(equal(a, b) for b in actions[:k])]
+        actions, last_actions = (
+            [[equal(a, other) for other in known] for a in some] for some in (actions, last_actions)
+        )
+    steps = [(before, after, actions), (befores, lasts, last_actions)]
+    steps = [tuple(map(table, each)) for each in (*steps, (befores, firsts, last_actions))]
+    size = steps[0][0].shape[1]
+    if size > 30 or any(s.shape[1] != size for each in steps for s in each[:2]):
+        return None
+    rewards, last_rewards = np.array(rewards, float), np.array(last_rewards, float)
+    scale = max(rewards.std(), 1e-6)
+    fits = False
+    for numbers_of in (*([k] for k in range(size)), range(size)):
+        for powers, acted in (((1,), False), ((1,), True), ((1, 2), True)):
+            terms = [
+                np.hstack([s[:, numbers_of] ** p for s in each[:2] for p in powers])
+                for each in steps
+            ]
+            terms = [
+                np.hstack([np.ones((len(t), 1)), t, *([each[2]] if acted else [])])
+                for t, each in zip(terms, steps)  # noqa: B905
+            ]
+            if len(rewards) < 3 * terms[0].shape[1]:
+                continue
+            factors = np.linalg.lstsq(terms[0], rewards, rcond=None)[0]
+            off, off_last, off_first = (
+                np.abs(t @ factors - r) / scale
+                for t, r in zip(terms, (rewards, last_rewards, last_rewards))  # noqa: B905
+            )
+            if off.max() < 0.001:
+                fits = True
+                if off_first.max() < 0.02 and np.median(off_last) > 0.2:
+                    return True
+    return False if fits else None
 
 
 def pushed(before, after, axis, count):

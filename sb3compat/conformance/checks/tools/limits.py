@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools.evidence import FEWEST, STEPS, bytes_of
+from sb3compat.conformance.checks.tools.evidence import bytes_of
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
@@ -114,28 +114,3 @@ def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
                 yield expect("{0}", step.terminations[i], should=f"True, as {where}", row=i)
     if not record.judged:
         raise NotExercisedError("no observation shows a terminal state, or no time limit elsewhere")
-
-
-def rewards_at_the_limit(record: Record) -> Iterator[Demand]:
-    """The rewards of truncations are not all 0, where those of no other step are.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
-    found = [e for row in by_row(record) for e in row]
-    cuts = [e for e in found if e.cut]
-    others = [
-        float(step.copies["rewards"][e.row])
-        for e in found
-        for step in (e.steps[:-1] if e.over else e.steps)
-    ]
-    if len(cuts) < FEWEST or not all(others) or len(set(others)) < STEPS:
-        raise NotExercisedError(
-            "few episodes were truncated, or other steps have the reward 0, too"
-        )
-    last = cuts[-1].end.rewards[cuts[-1].row]
-    should = (
-        f"other than 0, as in all other steps; in the last ones of {len(cuts)} episodes it is 0"
-    )
-    lasts = Several([e.end.rewards[e.row] for e in cuts])
-    yield expect("any({0})", lasts, last, what="{1}", should=should, row=cuts[-1].row)

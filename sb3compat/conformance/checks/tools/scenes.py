@@ -20,6 +20,8 @@ from sb3compat.conformance.values import Several, Value, constant
 RESULTS = ("obs", "rewards", "terminations", "truncations")
 # For two resets.
 _SEEDS = (3, 50)
+# Steps before a reset, and the most time for them.
+_LONG, _MOST_SECONDS = (6, 12, 25, 50), 0.3
 
 
 def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
@@ -78,6 +80,33 @@ def row_alike(
     for got, expected in pairs:
         should = f"{short(expected.value)}, {why}"
         yield expect("equal({0}, {1})", got, expected, should=should, row=i)
+
+
+def long_pasts(scene: Scene) -> list[int]:
+    """Numbers of steps before a reset, in which something may be made ready for a later episode."""
+    return [few for few in _LONG if few * scene.subject.step_seconds < _MOST_SECONDS]
+
+
+def starts_alike_where_none_ended(
+    env: Recorded, twin: Recorded, past: list[Call], why: str
+) -> Iterator[Demand]:
+    """Rows that have ended no episode before a reset under a seed begin like those of a new twin.
+
+    Args:
+        env: The environment, after the reset.
+        twin: The twin, after a reset under the same seed.
+        past: The steps before the reset. An episode more may matter to a row even under a seed.
+        why: The end of a sentence: why rows have to begin so.
+
+    Raises:
+        NotExercisedError: If each row has ended an episode, or may depend on one that has.
+    """
+    over = {i for step in past for i in step.ended}
+    rows = set(env.scene.rows) - over
+    if not rows or not env.scene.subject.capabilities.get("separate_rows"):
+        raise NotExercisedError("an episode ended too early")
+    for i in sorted(rows):
+        yield from row_alike(env, env.last, twin, twin.last, i, why)
 
 
 def returns(call: Call, expected: list[Any], what: str = "{0}", why: str = "") -> Demand:
