@@ -29,18 +29,16 @@ from sb3compat._convert.types import (
     Observation,
     VectorStepResult,
 )
-from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
+from sb3compat._ipc.pipes import FOREVER, Deadline, died, end_processes, pickled
 from sb3compat._ipc.turn import Turn
 from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
-from sb3compat._ipc.worker_guard import Question
+from sb3compat._ipc.worker_guard import Inside, autoreset_pending, mend_queue_of_worker
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker
 
 # A command and its data, or that pickled.
 Message = tuple[str, Any] | bytes
-
-FOR_EVER = Deadline(None)
 
 # How many seconds an exception may take through the workers' queue, once it was reported.
 _ERROR_SECONDS = 5.0
@@ -157,7 +155,7 @@ def _check_ready(env: AnyAsync) -> None:
         )
 
 
-def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> list[Any]:
+def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOREVER) -> list[Any]:
     """Send a message to each of some rows, and return their answers in the same order.
 
     Args:
@@ -176,7 +174,7 @@ def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_
         return _received(env, messages, timeout)
 
 
-def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> None:
+def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOREVER) -> None:
     """Send every row its step; `receive_step` takes the answers.
 
     Raises:
@@ -192,7 +190,7 @@ def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline 
         set_private(env, "_state", AsyncState.WAITING_STEP)
 
 
-def receive_step(env: AnyAsync, timeout: Deadline = FOR_EVER) -> list[Any]:
+def receive_step(env: AnyAsync, timeout: Deadline) -> list[Any]:
     """The answers of all rows to a step; the errors are those of `ask`."""
     with _turn(env):
         _check_whole(env)
@@ -262,16 +260,12 @@ def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
     raise error from traceback_in_worker(f"row {first}", trace)
 
 
-def call(
-    env: AnyAsync,
-    name: str,
-    args: Any,
-    kwargs: Kwargs,
-    rows: Sequence[int],
-    timeout: Deadline = FOR_EVER,
-) -> list[Any]:
-    """Have the environments of some rows call their method `name`, in parallel."""
-    return ask(env, dict.fromkeys(rows, pickled(("_call", (name, args, kwargs)))), timeout)
+def ask_inside(
+    env: AnyAsync, rows: Sequence[int], what: Inside, timeout: Deadline = FOREVER
+) -> list[bool]:
+    """Whether the environments of some rows have the attribute that is named in their workers."""
+    message = pickled(("_call", ("has_wrapper_attr", (what,), {})))
+    return ask(env, dict.fromkeys(rows, message), timeout)
 
 
 def step(env: AnyAsync, actions: Action) -> VectorStepResult:
@@ -325,12 +319,10 @@ def reset(
 def mend_errors(env: AnyAsync) -> None:
     """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
     if env.worker is None and not (is_broken(env) or _has_noted_call(env)):
-        call(env, "has_wrapper_attr", (Question("errors"),), {}, range(env.num_envs))
+        ask_inside(env, range(env.num_envs), Inside(mend_queue_of_worker))
 
 
-def lingering_autoresets(
-    env: AnyAsync, rows: Sequence[int], timeout: Deadline = FOR_EVER
-) -> list[int]:
+def lingering_autoresets(env: AnyAsync, rows: Sequence[int], timeout: Deadline) -> list[int]:
     """The rows whose pending autoreset a reset would not clear, by an upstream bug.
 
     As of Gymnasium 1.4, the worker clears that flag on a reset only with shared memory; without,
@@ -338,8 +330,7 @@ def lingering_autoresets(
     """
     if shares_memory(env) or env.autoreset_mode != AutoresetMode.NEXT_STEP:
         return []
-    question = (Question("autoreset"),)
-    answers = call(env, "has_wrapper_attr", question, {}, rows, timeout)
+    answers = ask_inside(env, rows, Inside(autoreset_pending), timeout)
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sb3compat._ipc.pipes import Deadline, end_processes, is_writable, pickled
 from sb3compat._ipc.watched_pipes import unwatched, watch_of
-from sb3compat._ipc.worker_guard import NAME, Planting, Run, results_of
+from sb3compat._ipc.worker_guard import NAME, Inside, Run, plant, results_of
 from sb3compat._upstream.private import private, set_private
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
@@ -88,7 +88,7 @@ class GuardedWorkers(SubprocWorkers):
 
     def __init__(self, vec_env: Any, run: Run) -> None:
         super().__init__(vec_env)
-        self._exchange(dict.fromkeys(range(vec_env.num_envs), ("get_attr", Planting(run))))
+        self._exchange(dict.fromkeys(range(vec_env.num_envs), ("get_attr", Inside(plant, run))))
 
     def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Send each row its command, then collect the results.

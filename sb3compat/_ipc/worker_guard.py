@@ -1,10 +1,10 @@
 """Objects that run our commands in the workers of a `SubprocVecEnv` or `AsyncVectorEnv`.
 
 The loop that SB3 runs in its workers resets an ended sub-environment before anyone has seen the
-last observation, and both loops die of the first exception. So a `Planting` attaches a `Guard` to
-each sub-environment, which we call by the library's own command to call a method. It runs one of
-our commands, and returns an exception as an ordinary answer. A `Question` reads the state of
-Gymnasium's loop itself. The workers import this module; it imports neither SB3 nor torch.
+last observation, and both loops die of the first exception. So `plant` attaches a `Guard` to each
+sub-environment, which we call by the library's own command to call a method. It runs one of our
+commands, and returns an exception as an ordinary answer. The workers import this module; it imports
+neither SB3 nor torch.
 """
 
 from __future__ import annotations
@@ -44,27 +44,43 @@ class Guard:
             return packed(error)
 
 
-class Planting:
-    """An object that a worker unpickles as the name of an attribute, once it has planted a guard.
+class Inside:
+    """An object that a worker unpickles as the name of an attribute, which a function there gives.
+
+    The workers have commands for attributes and methods of their environments only. Unpickling runs
+    inside the worker, below whose frame the function finds what it asks for or changes.
+
+    Args:
+        function: Gives the name. The worker imports its module.
+        args: Its arguments.
+    """
+
+    def __init__(self, function: Callable[..., str], *args: Any) -> None:
+        self._function, self._args = function, args
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._function, self._args
+
+
+def plant(run: Run) -> str:
+    """Attach a guard; the name of an attribute that every environment has, and that can be sent.
 
     The library's own command to set an attribute would end the worker of an environment whose
     `__setattr__` refuses names that it does not know.
-
-    Args:
-        run: As of the guard.
     """
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _planted, (self._run,)
-
-
-def _planted(run: Run) -> str:
-    """The name of an attribute that every environment has, and that can be sent."""
     object.__setattr__(env_of_worker(), NAME, Guard(run))
     return "render_mode"
+
+
+def mend_queue_of_worker() -> str:
+    """Let this worker send exceptions that cannot be pickled as a whole."""
+    mend_queue(local_of_worker("error_queue"))
+    return "unwrapped"
+
+
+def autoreset_pending() -> str:
+    """The name of an attribute that the environment has where one is pending, and else has not."""
+    return "unwrapped" if local_of_worker("autoreset") else "_sb3compat_no"
 
 
 def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:
@@ -78,25 +94,3 @@ def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:
         if isinstance(answer, Packed):
             answer.reraise(f"row {row}")
     return {row: pickle.loads(answer) for row, answer in answers.items()}
-
-
-class Question:
-    """An object that a worker unpickles as the name of an attribute, which is the answer.
-
-    Gymnasium's worker has no command for these questions, and its `_call` reaches methods of the
-    environment only. Unpickling runs inside the worker, whose frame has the answer.
-    """
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _answer, (self.kind,)
-
-
-def _answer(kind: str) -> str:
-    """The name of an attribute that the sub-environment has for yes, and has not for no."""
-    if kind == "errors":
-        mend_queue(local_of_worker("error_queue"))
-        return "unwrapped"
-    return "unwrapped" if local_of_worker("autoreset") else "_sb3compat_no"

@@ -29,7 +29,7 @@ from sb3compat._convert.types import (
     inside_wrappers,
 )
 from sb3compat._ipc import async_vector_env
-from sb3compat._ipc.worker_guard import NAME, Planting, results_of
+from sb3compat._ipc.worker_guard import NAME, Inside, plant, results_of
 from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import shown, warn
@@ -161,8 +161,7 @@ class AsyncCommands:
         """Give each row its command, then collect the results."""
         env = self._env
         if not self._guarded:
-            plant = "_call", ("has_wrapper_attr", (Planting(run_command),), dict[str, Any]())
-            async_vector_env.ask(env, dict.fromkeys(range(env.num_envs), plant))
+            async_vector_env.ask_inside(env, range(env.num_envs), Inside(plant, run_command))
             self._guarded = True
         messages: dict[int, tuple[str, Any]] = {
             row: ("_call", (NAME, command, {})) for row, command in commands.items()

@@ -97,7 +97,7 @@ def custom_worker(index: int, env_fn: Any, pipe: Any, parent: Any, *rest: Any) -
 def test_exception_that_cannot_be_unpickled_is_a_worker_error() -> None:
     env = AsyncVectorEnv([Raising], worker=custom_worker)
     with pytest.raises(sb3compat.WorkerError, match=r"row 0 has raised .* cannot be pickled"):
-        async_vector_env.call(env, "x", (), {}, [0])
+        async_vector_env.ask(env, {0: ("_call", ("x", (), {}))})
     async_vector_env.close(env)
 
 
