@@ -40,7 +40,7 @@ from sb3compat._parallel.program import portable
 from sb3compat._parallel.signs import Told
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.private import private
-from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, of_sb3
 from sb3compat._upstream.vec_env import sb3_class
 from sb3compat.errors import (
     nearest,
@@ -232,7 +232,7 @@ def make_vec_env(
         seed=seed,
         env_kwargs=env_kwargs,
         # SB3's own would bring torch into each worker.
-        monitor=EpisodeMonitor if in_workers or not HAS_SB3 else monitor_class(),
+        monitor=EpisodeMonitor if in_workers or not HAS_SB3 else of_sb3("monitor", "Monitor"),
         monitor_dir=monitor_dir,
         monitor_kwargs=monitor_kwargs,
         wrapper_class=wrapper_class,

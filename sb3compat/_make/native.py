@@ -19,7 +19,7 @@ from gymnasium.envs.registration import (
 from sb3compat._convert.types import AnyVectorEnv, Kwargs
 from sb3compat._make.monitor import SUFFIX
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, vec_monitor_class
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, of_sb3
 from sb3compat.errors import install_line, shown
 
 # Gymnasium's name of this vectorization mode.
@@ -153,5 +153,5 @@ def monitored(
         Path(monitor_dir).mkdir(parents=True, exist_ok=True)
         filename = str(Path(monitor_dir) / f"{start_index}.{SUFFIX}")
     keywords = tuple(monitor_kwargs.get("info_keywords", ()))
-    env: VecEnv = vec_monitor_class()(adapt(source), filename, keywords)
+    env: VecEnv = of_sb3("vec_env", "VecMonitor")(adapt(source), filename, keywords)
     return env

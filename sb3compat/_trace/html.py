@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from sb3compat._trace.record import Layout, marks_in
+if TYPE_CHECKING:
+    from sb3compat._trace.trace import Trace
 
 
-def as_html(name: str, layouts: Sequence[Layout], *, seed: int, steps: int) -> str:
-    """A page with the layouts side by side: a table for each ending, with a row for each API.
-
-    Args:
-        name: The environment.
-        layouts: What each API sees.
-        seed: The seed of the environment and of the actions.
-        steps: The most steps that each API may have taken.
-    """
+def as_html(trace: Trace) -> str:
+    """A page with the layouts side by side: a table for each ending, with a row for each API."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -26,9 +20,7 @@ def as_html(name: str, layouts: Sequence[Layout], *, seed: int, steps: int) -> s
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    by_api = [(layout, {(e.row, e.episode): e for e in layout.endings}) for layout in layouts]
+    by_api = [(layout, {(e.row, e.episode): e for e in layout.endings}) for layout in trace.layouts]
     episodes = sorted({key for _, endings in by_api for key in endings})
     page = environment.get_template("trace.html.jinja")
-    return page.render(
-        name=name, by_api=by_api, episodes=episodes, seed=seed, steps=steps, marks=marks_in(layouts)
-    )
+    return page.render(vars(trace), by_api=by_api, episodes=episodes, marks=trace.marks)

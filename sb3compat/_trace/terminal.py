@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sb3compat._trace.record import Call, CallValue, Ending, Layout, marks_in
+from sb3compat._trace.record import Call, CallValue, Ending
+
+if TYPE_CHECKING:
+    from sb3compat._trace.trace import Trace
 
 _STYLES = {"final": "bold yellow", "first": "bold cyan", "": ""}
 
 
-def print_layouts(
-    console: Console, name: str, layouts: Sequence[Layout], *, seed: int, steps: int
-) -> None:
-    """Print one table for each API, row and episode.
-
-    Args:
-        console: Where to.
-        name: The environment.
-        layouts: What each API sees.
-        seed: The seed of the environment and of the actions.
-        steps: The most steps that each API may have taken.
-    """
-    console.print(Text(name, "bold"), Text(f"seed {seed}, random actions", "dim"))
+def print_trace(console: Console, trace: Trace) -> None:
+    """Print one table for each API, row and episode."""
+    console.print(Text(trace.name, "bold"), Text(f"seed {trace.seed}, random actions", "dim"))
     console.print(
         Text("■ (last) the last observation of the episode", _STYLES["final"]),
         Text(" ■ (first) the first of the next one", _STYLES["first"]),
     )
-    for layout in layouts:
+    for layout in trace.layouts:
         console.print()
         console.rule(Text.assemble((layout.api, "bold"), f"  {layout.how}"), align="left")
         if layout.refusal:
             console.print(Text(f"Not possible: {layout.refusal}", "dim"))
         elif not layout.endings:
-            console.print(Text(f"No episode ended within {steps} steps.", "dim"))
+            console.print(Text(f"No episode ended within {trace.steps} steps.", "dim"))
         for ending in layout.endings:
             console.print(_table(ending))
     console.print()
-    console.print(_summary(layouts))
+    console.print(_summary(trace))
 
 
 def _table(ending: Ending) -> Table:
@@ -64,11 +57,10 @@ def _line(value: CallValue) -> Text:
     return Text.assemble((f"{value.name} ", "dim"), (value.text, _STYLES[value.role]))
 
 
-def _summary(layouts: Sequence[Layout]) -> Text:
-    if not any(layout.endings for layout in layouts):
+def _summary(trace: Trace) -> Text:
+    if not trace.ended:
         return Text("There is nothing to see before an episode ends: allow more steps.", "bold")
-    marks = marks_in(layouts)
-    if not marks:
+    if not trace.marks:
         return Text("Nothing looks wrong in these calls. `sb3compat check` tries many more.")
-    ids = ", ".join(dict.fromkeys(mark.check for mark in marks))
+    ids = ", ".join(dict.fromkeys(mark.check for mark in trace.marks))
     return Text(f"Looks wrong: {ids}. `sb3compat explain ID` says what each asks for.", "bold red")

@@ -85,9 +85,9 @@ class Trace:
         return console.export_svg(title=self.name)
 
     def _print(self, console: Any) -> None:
-        from sb3compat._trace.terminal import print_layouts
+        from sb3compat._trace.terminal import print_trace
 
-        print_layouts(console, self.name, self.layouts, seed=self.seed, steps=self.steps)
+        print_trace(console, self)
 
     def html(self) -> str:
         """The trace as one HTML file without external files, with the layouts side by side.
@@ -97,7 +97,7 @@ class Trace:
         """
         from sb3compat._trace.html import as_html
 
-        return as_html(self.name, self.layouts, seed=self.seed, steps=self.steps)
+        return as_html(self)
 
     def _repr_html_(self) -> str:
         """The page in a frame, for notebooks: its styles must not affect the notebook."""

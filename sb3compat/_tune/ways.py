@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sb3compat._make.make import make_vec_env
 from sb3compat._make.native import find_spec
 from sb3compat._parallel.cores import usable_cores
-from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, sb3_make_vec_env
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, of_sb3
 
 # An id, or a function that makes a single environment.
 EnvId = str | Callable[[], Any]
@@ -74,4 +74,5 @@ def _way(name: str, env_id: EnvId, shown: str, n_envs: int, **kwargs: Any) -> Wa
 def _dummy(env_id: EnvId, shown: str, n_envs: int) -> Way:
     imports = ("from stable_baselines3.common.env_util import make_vec_env",)
     line = f"make_vec_env({shown}, n_envs={n_envs})"
-    return Way("DummyVecEnv", line, lambda: sb3_make_vec_env()(env_id, n_envs), imports)
+    make = lambda: of_sb3("env_util", "make_vec_env")(env_id, n_envs)  # noqa: E731
+    return Way("DummyVecEnv", line, make, imports)

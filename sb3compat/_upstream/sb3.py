@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,25 +142,9 @@ if not TYPE_CHECKING and not HAS_SB3:
             return None
 
 
-def monitor_class() -> Any:
-    """SB3's `Monitor`."""
-    from stable_baselines3.common.monitor import Monitor
-
-    return Monitor
-
-
-def vec_monitor_class() -> Any:
-    """SB3's `VecMonitor`."""
-    from stable_baselines3.common.vec_env import VecMonitor
-
-    return VecMonitor
-
-
-def sb3_make_vec_env() -> Any:
-    """SB3's function `make_vec_env`."""
-    from stable_baselines3.common.env_util import make_vec_env
-
-    return make_vec_env
+def of_sb3(module: str, name: str) -> Any:
+    """A class or function of a module below `stable_baselines3.common`."""
+    return getattr(import_module(f"stable_baselines3.common.{module}"), name)
 
 
 def patched_env(env: Any) -> Any:
@@ -173,9 +158,7 @@ def patched_env(env: Any) -> Any:
             f"Expected a gymnasium.Env, got {env} of the old gym. Install Stable-Baselines3 and "
             f"shimmy, which convert it: {install_line('sb3')} 'shimmy>=2.0'"
         )
-    from stable_baselines3.common.vec_env import patch_gym
-
-    return private(patch_gym, "_patch_env")(env)
+    return private(of_sb3("vec_env", "patch_gym"), "_patch_env")(env)
 
 
-__all__ = ["HAS_SB3", "BaseCallback", "VecEnv", "monitor_class", "patched_env", "vec_monitor_class"]
+__all__ = ["HAS_SB3", "BaseCallback", "VecEnv", "of_sb3", "patched_env"]
