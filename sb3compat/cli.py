@@ -266,10 +266,12 @@ def _parser() -> tuple[argparse.ArgumentParser, Any]:
         )
 
     _add_check(command("check", "check a vector environment", _CHECK, _CHECK_EXAMPLES))
-    _add_list(command("list", "list the checks", "List the checks.", ""))
-    _add_explain(
-        command("explain", "explain a check", "Say what a check asks for.", _EXPLAIN_EXAMPLES)
+    command("list", "list the checks", "List the checks.", "").add_argument(
+        "--family", choices=("vec_env", "vector_env"), help="only the checks of one interface"
     )
+    command(
+        "explain", "explain a check", "Say what a check asks for.", _EXPLAIN_EXAMPLES
+    ).add_argument("id", metavar="ID", help="the id of a check, as `sb3compat list` shows it")
     _add_replay(command("replay", "run the scripts of a report again", _REPLAY, _REPLAY_EXAMPLES))
     _add_trace(command("trace", "show the ends of episodes", _TRACE, _TRACE_EXAMPLES))
     _add_tune(command("tune", "find the fastest vector environment", _TUNE, _TUNE_EXAMPLES))
@@ -325,18 +327,6 @@ def _add_making(parser: argparse.ArgumentParser) -> None:
     making.add_argument(
         _NUM_ENVS, type=positive(int), dest="num_envs", default=SUPPRESS, help=SUPPRESS
     )
-
-
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--family",
-        choices=("vec_env", "vector_env"),
-        help="only the checks of one interface",
-    )
-
-
-def _add_explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the id of a check, as `sb3compat list` shows it")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:

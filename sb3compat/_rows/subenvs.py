@@ -23,7 +23,6 @@ from sb3compat._convert.types import (
     HoldsVecEnv,
     Indices,
     Kwargs,
-    SingleEnv,
     SubEnvs,
     holds_vec_env,
     inside_wrappers,
@@ -105,24 +104,17 @@ class LocalSubEnvs:
     Args:
         owner: The object whose list `envs` they are in; it is read anew each time, as the list may
             be replaced.
+
+    Attributes:
+        owner: The same.
     """
 
     def __init__(self, owner: Any) -> None:
-        self._owner = owner
-
-    @property
-    def envs(self) -> list[SingleEnv]:
-        """The list itself."""
-        envs: list[SingleEnv] = self._owner.envs
-        return envs
-
-    @envs.setter
-    def envs(self, envs: list[SingleEnv]) -> None:
-        self._owner.envs = envs
+        self.owner = owner
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """Run a command on each of these rows, one after the other."""
-        return [run_command(self.envs[row], *command) for row in rows]
+        return [run_command(self.owner.envs[row], *command) for row in rows]
 
 
 class WorkerSubEnvs:

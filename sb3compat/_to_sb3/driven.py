@@ -229,11 +229,12 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         Raises:
             AttributeError: If the sub-environments live in workers, or there are none.
         """
-        return self._local().envs
+        envs: list[SingleEnv] = self._local().owner.envs
+        return envs
 
     @envs.setter
     def envs(self, envs: list[SingleEnv]) -> None:
-        self._local().envs = envs
+        self._local().owner.envs = envs
 
     def _local(self) -> LocalSubEnvs:
         if not isinstance(self._subenvs, LocalSubEnvs):

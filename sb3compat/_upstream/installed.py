@@ -23,9 +23,8 @@ def installed_version(library: str) -> str | None:
 
 def installed(library: str) -> str:
     """A library and its version, for messages."""
-    if library in sys.stdlib_module_names:
-        return f"Python {platform.python_version()}"
     name, found = _DISTRIBUTIONS.get(library, library), installed_version(library)
+    name = "Python" if library in sys.stdlib_module_names else name
     return name if found is None else f"{name} {found}"
 
 
