@@ -129,19 +129,6 @@ def same_step() -> Any:
     return NativeEnv(fns(), AutoresetMode.SAME_STEP)
 
 
-def made_with_another_mode() -> None:
-    def made(num_envs: int, **kwargs: Any) -> Any:
-        return same_step()
-
-    gym.register("sb3compat-test/Warned-v0", vector_entry_point=made)
-    try:
-        sb3compat.make_vec_env("sb3compat-test/Warned-v0", 2, autoreset_mode="NextStep")
-    except (sb3compat.PartialResetError, sb3compat.UnsupportedEnvError):
-        pass
-    finally:
-        del gym.registry["sb3compat-test/Warned-v0"]
-
-
 def images_without_a_mode() -> None:
     env = sb3compat.to_sb3(SyncVectorEnv(fns()))
     env.render_mode = None
@@ -166,7 +153,6 @@ def repeated_observations() -> None:
     [
         lambda: sb3compat.to_sb3(same_step(), autoreset_mode="Disabled"),
         lambda: sb3compat.VecEnvAdapter(same_step(), autoreset_mode="Disabled"),
-        made_with_another_mode,
         images_without_a_mode,
         repeated_observations,
     ],
