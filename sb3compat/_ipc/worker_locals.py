@@ -15,7 +15,7 @@ import gymnasium as gym
 
 from sb3compat._convert.types import SingleEnv
 from sb3compat._upstream.installed import installed
-from sb3compat._upstream.private import private
+from sb3compat._upstream.private import missing, private
 from sb3compat.errors import UpstreamError
 
 # The loops that we know, by module and function.
@@ -81,12 +81,7 @@ def _function(frame: FrameType) -> tuple[str, str]:
 
 def _missing(name: str, loop: FrameType | None) -> UpstreamError:
     if loop is not None and _function(loop) in _LOOPS:
-        module, function = _function(loop)
-        return UpstreamError(
-            f"Expected a local variable {name!r} in {function} of "
-            f"{installed(module.partition('.')[0])}, but it has none. Run `sb3compat versions`: it "
-            "says which versions are supported, and what else is missing."
-        )
+        return missing(name, sys.modules[_function(loop)[0]])
     return UpstreamError(
         f"Expected a local variable {name!r} in the custom worker of a vector environment, as "
         f"Gymnasium's own has it, but it has none ({installed('gymnasium')}). Rename the variable, "

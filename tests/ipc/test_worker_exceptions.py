@@ -61,7 +61,6 @@ WAYS: dict[str, Callable[[], Any]] = {
         ("async, a fork", "of the worker"),
         ("async, a fork", "of the main module"),
         ("async, twice", "keywords"),
-        ("back", "keywords"),
         ("back", "of the worker"),
         ("back", "of the main module"),
         ("workers", "keywords"),
