@@ -8,17 +8,20 @@ from types import ModuleType
 from typing import Any
 
 import gymnasium
-import numpy as np
 import pytest
 
 import sb3compat
 from sb3compat._upstream.vec_env import converted
 from tests.envs import MakeEnv, ScriptedEnv, script
-from tests.lockstep import same, timeless
+from tests.lockstep import same
+from tests.make.test_make import stream
 from tests.parallel.teams import forked
 
 env_util: Any = pytest.importorskip("stable_baselines3.common.env_util")
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+
+STEPS = [False] * 3  # no reset but the first
 
 
 class OldEnv:
@@ -53,21 +56,13 @@ def old_gym(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vec_env.patch_gym, "gym_installed", True)
 
 
-def stream(env: Any) -> list[Any]:
-    seen = [env.reset(), list(env.reset_infos)]
-    for _ in range(7):
-        obs, rewards, dones, infos = env.step(np.zeros(2, int))
-        seen += [obs, rewards, dones, timeless(list(infos))]
-    env.close()
-    return seen
-
-
 @pytest.mark.filterwarnings("ignore:You provided an OpenAI Gym environment")
 @pytest.mark.parametrize("mode", ["sync", "async", "parallel"])
 def test_make_vec_env_converts_as_sb3s(mode: str) -> None:
     kwargs = {} if mode == "sync" else {"start_method": "fork"}
     ours = sb3compat.make_vec_env(OldEnv, 2, seed=3, vectorization_mode=mode, vec_env_kwargs=kwargs)
-    same(stream(ours), stream(env_util.make_vec_env(OldEnv, 2, seed=3)))
+    theirs = env_util.make_vec_env(OldEnv, 2, seed=3)
+    same(stream(ours, STEPS), stream(theirs, STEPS))
 
 
 @pytest.mark.filterwarnings("ignore:You provided an OpenAI Gym environment")
@@ -76,7 +71,7 @@ def test_rows_of_parallel_vec_env_are_converted_as_those_of_dummy_vec_env() -> N
     ours, theirs = forked(functions), vec_env.DummyVecEnv(functions)
     for env in (ours, theirs):
         env.seed(3)
-    same(stream(ours), stream(theirs))
+    same(stream(ours, STEPS), stream(theirs, STEPS))
 
 
 def test_other_things_are_left_alone() -> None:
