@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import index
+from pathlib import Path
 from typing import Any
 
 from gymnasium.envs.registration import EnvSpec
@@ -95,9 +96,19 @@ class Trace:
         Raises:
             ModuleNotFoundError: If jinja2 is missing.
         """
-        from sb3compat._trace.html import as_html
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-        return as_html(self)
+        environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        by_api = [(each, {(e.row, e.episode): e for e in each.endings}) for each in self.layouts]
+        episodes = sorted({key for _, endings in by_api for key in endings})
+        page = environment.get_template("trace.html.jinja")
+        return page.render(vars(self), by_api=by_api, episodes=episodes, marks=self.marks)
 
     def _repr_html_(self) -> str:
         """The page in a frame, for notebooks: its styles must not affect the notebook."""
