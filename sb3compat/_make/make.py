@@ -210,14 +210,8 @@ def make_vec_env(
                 "environments to apply them to. Use 'sync' or 'async', or a vector wrapper."
             )
         adapt = partial(to_sb3, autoreset_mode=autoreset_mode, timeout=timeout)
-        source = make_native(env_id, n_envs, env_kwargs)
-        try:
-            env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
-            env.seed(seed)
-        except BaseException:
-            source.close()
-            raise
-        return env
+        record = partial(monitored, adapt, monitor_dir, start_index, monitor_kwargs)
+        return _seeded(make_native(env_id, n_envs, env_kwargs), record, seed)
     in_workers = mode in ("async", "parallel")
     named = in_workers and isinstance(env_id, str)
     # What `gymnasium.make` finds, with its warnings and errors.
@@ -256,12 +250,16 @@ def make_vec_env(
         vec_env_kwargs = _with(vec_env_kwargs, autoreset_mode=parse_mode(autoreset_mode))
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions
-    made = made_of(make, functions, mode)
+    return _seeded(made_of(make, functions, mode), partial(to_sb3, timeout=timeout), seed)
+
+
+def _seeded(made: Any, adapt: Callable[[Any], VecEnv], seed: int | None) -> VecEnv:
+    """What was made, adapted; where it is refused, it is closed, and with it the workers."""
     try:
-        env = to_sb3(made, timeout=timeout)
+        env = adapt(made)
         env.seed(seed)
     except BaseException:
-        made.close()  # and with it the workers
+        made.close()
         raise
     return env
 

@@ -130,11 +130,11 @@ def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv
 
 
 def monitored(
-    source: AnyVectorEnv,
     adapt: Callable[[AnyVectorEnv], VecEnv],
     monitor_dir: str | None,
     start_index: int,
     monitor_kwargs: Kwargs,
+    source: AnyVectorEnv,
 ) -> VecEnv:
     """Adapt a native environment, its episodes recorded around all rows at once.
 
