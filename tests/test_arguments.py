@@ -80,7 +80,7 @@ def test_settings_of_another_target_are_not_taken(project: Path) -> None:
     assert options(project, "tests.conformance.tiny:FloatDones").seed == 3
 
 
-def test_every_option_of_a_run_can_be_written_down(project: Path) -> None:
+def test_every_option_of_a_run_can_be_written_down() -> None:
     names = {argument.name for argument in (*RUN, *KNOWLEDGE)}
     assert names <= {line.partition(" = ")[0] for line in WRITTEN.splitlines()}
 

@@ -199,7 +199,7 @@ def test_exception_at_any_point_leaves_every_message_accounted_for(
     assert interrupted
 
 
-def test_signal_handler_that_raises_while_a_message_is_sent(make: Make, workers: Workers) -> None:
+def test_signal_handler_that_raises_while_a_message_is_sent(make: Make) -> None:
     stuck = started(make(), _2="wait")
     exchange = make()
     # Row 2 reads nothing, so that its message cannot have been sent when row 0 gives the signal.
@@ -213,7 +213,7 @@ def test_signal_handler_that_raises_while_a_message_is_sent(make: Make, workers:
 
 
 @POSIX
-def test_worker_killed_in_the_middle_of_an_answer_is_dead(make: Make, workers: Workers) -> None:
+def test_worker_killed_in_the_middle_of_an_answer_is_dead(make: Make) -> None:
     # Workers 0 and 1 hold the other end of worker 2's pipe, which so does not end.
     exchange = started(make(), _2="half and die")
     exchange.receive(timeout=60.0)
@@ -222,7 +222,7 @@ def test_worker_killed_in_the_middle_of_an_answer_is_dead(make: Make, workers: W
 
 
 @POSIX
-def test_timeout_covers_half_an_answer(make: Make, workers: Workers) -> None:
+def test_timeout_covers_half_an_answer(make: Make) -> None:
     exchange = started(make(), _0="half and stop", _1="answer")
     exchange.receive(timeout=0.2)
     assert exchange.answers == {1: ("answer", "_1")}
@@ -230,7 +230,7 @@ def test_timeout_covers_half_an_answer(make: Make, workers: Workers) -> None:
 
 
 @POSIX
-def test_timeout_covers_a_message_that_is_not_read(make: Make, workers: Workers) -> None:
+def test_timeout_covers_a_message_that_is_not_read(make: Make) -> None:
     stuck = started(make(), _1="wait")
     exchange = make()
     # The short ones need no time to be sent.
