@@ -28,11 +28,6 @@ class Answer:
         # Where the body starts and ends, once that is known.
         self._start = self._total = 0
 
-    @property
-    def begun(self) -> bool:
-        """Whether a part of it has come."""
-        return bool(self._chunks)
-
     def read(self, number: int) -> None:
         """Read once.
 

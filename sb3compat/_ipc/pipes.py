@@ -323,7 +323,7 @@ class Exchange:
         for row, number in ready.items():
             answer = self.owed[row]
             try:
-                if answer.begun and answer.body() is not None:  # no other row was asked for
+                if answer.body() is not None:  # no other row was asked for
                     self._ready.discard(row)
                 elif number is None:
                     raise self._ended(row)
@@ -338,7 +338,7 @@ class Exchange:
     def _take(self, row: int) -> bool:
         """Store the row's answer if it is complete; returns whether it was."""
         answer = self.owed.get(row)
-        data = answer.body() if answer is not None and answer.begun else None
+        data = answer.body() if answer is not None else None
         if data is None:
             return False
         del self.owed[row]  # first, as no second answer will come
