@@ -12,7 +12,7 @@ Each converts the results of a step to those of SB3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
@@ -76,30 +76,34 @@ class Stepped(NamedTuple):
     own_keys: Mapping[str, Flags | None] | None
 
 
-class Mode(Protocol):
-    """Converts a step to SB3's."""
+class Mode:
+    """Converts a step to SB3's.
 
-    @property
-    def leaves_resets(self) -> bool:
-        """Whether the caller has to reset the rows that have ended."""
+    Args:
+        base: The environment, without wrappers.
+        observations: The layout of its observations.
+
+    Attributes:
+        leaves_resets: Whether the caller has to reset the rows that have ended.
+    """
+
+    leaves_resets = False
+
+    def __init__(self, base: Base, observations: Observations) -> None:
+        self._base, self._observations = base, observations
 
     def reset(self, infos: list[Info]) -> None:
         """Handle a reset of all rows, and refuse infos that would be mistaken for others."""
 
     def transition(self, step: Stepped) -> Transition:
         """The transition for SB3; if `leaves_resets`, without the resets of the ended rows."""
+        raise NotImplementedError
 
 
-class ResetWithin:
+class ResetWithin(Mode):
     """NEXT_STEP with a partial reset, and DISABLED: the rows that ended are still to be reset."""
 
     leaves_resets = True
-
-    def __init__(self, base: Base, observations: Observations) -> None:
-        self._base, self._observations = base, observations
-
-    def reset(self, infos: list[Info]) -> None:
-        """Nothing to do."""
 
     def transition(self, step: Stepped) -> Transition:
         """The step, with the last observations of the rows that ended."""
@@ -113,13 +117,11 @@ class ResetWithin:
         return Transition(*step[:4], row_infos, {})
 
 
-class SameStep:
+class SameStep(Mode):
     """SAME_STEP: the last observation is in the infos, and the ended rows are reset already."""
 
-    leaves_resets = False
-
     def __init__(self, base: Base, observations: Observations, *, require_final_obs: bool) -> None:
-        self._base, self._observations = base, observations
+        super().__init__(base, observations)
         self.num_envs = observations.num_envs
         self._is_sure = base.is_known
         self._require_final_obs = require_final_obs
@@ -251,7 +253,7 @@ class SameStep:
         return [{} for _ in rows]
 
 
-class Padded:
+class Padded(Mode):
     """NEXT_STEP without a partial reset: the reset step is presented as the end of the episode.
 
     The last observation is an ordinary observation with `done=False`; the reset step that follows
@@ -259,10 +261,8 @@ class Padded:
     `TimeLimit.truncated` as it was, and is marked by `infos[i]["sb3compat.padding"]`.
     """
 
-    leaves_resets = False
-
     def __init__(self, base: Base, observations: Observations) -> None:
-        self._base, self._observations = base, observations
+        super().__init__(base, observations)
         # The rows whose end the next step presents, with the last observation and the truncation
         # flag.
         self._ended: dict[int, tuple[Observation, bool]] = {}
