@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import FINAL_OBS_KEYS, TERMINAL_OBSERVATION
-from sb3compat._convert.observations import Observations
 from sb3compat._convert.split_infos import split_infos, split_step_infos
 from sb3compat._convert.types import (
     Array,
@@ -23,9 +21,6 @@ from sb3compat._convert.types import (
     Transition,
     VectorStepResult,
 )
-from sb3compat._to_sb3.bases import Base
-from sb3compat._to_sb3.modes import Mode
-from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat.errors import ConversionError, shown
 
@@ -39,18 +34,9 @@ class NativeSource(VectorSource):
     It has no wrappers, its ended rows are still to be reset, and an observation is one array.
     """
 
-    def __init__(
-        self,
-        driven: Base | Wrapped,
-        mode: Mode,
-        observations: Observations,
-        actions: Actions,
-        *,
-        copy: bool,
-        fresh: bool,
-    ) -> None:
-        super().__init__(driven, mode, observations, actions, copy=copy, fresh=fresh)
-        (leaf,) = observations.leaves
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        (leaf,) = self._observations.leaves
         self._shape, self._dtype = (self.num_envs, *leaf.shape), leaf.dtype
         self._restart_rows: Any = self._base.restart_rows
 
