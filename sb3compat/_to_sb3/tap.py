@@ -19,6 +19,7 @@ from sb3compat._convert.types import (
     AnyWrapper,
     Array,
     Flags,
+    Function,
     Options,
     Rows,
     VectorInfos,
@@ -46,106 +47,41 @@ class MaskOptions(dict[str, Any]):
         return self[key] if key == "reset_mask" and key in self else super().pop(key, *default)
 
 
-class Driving:
-    """What drives the environment inside a `Tap`, and what has arrived there.
-
-    Attributes:
-        driven: Drives the environment, for the adapter that is stepping or resetting.
-        resetting: Whether the adapter resets; the user's own resets go straight through.
-        steps: How often the environment was stepped since `begin`.
-        resets: How often a wrapper has reset it since then.
-        mask: The rows of the adapter's last reset, if they arrived; None for all.
-        passed: The options that the adapter passed to the wrappers in its reset.
-        row_options: Those of each row, for the environment.
-        own_keys: The info keys that the environment itself returned last, each with a copy of its
-            mask, or None if it has no mask.
-    """
-
-    def __init__(self, driven: Base) -> None:
-        self.driven = driven
-        self.resetting = False
-        self.own_keys: Mapping[str, Flags | None] = {}
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin a step or reset of the adapter, and clear the records of the last one."""
-        self.steps = self.resets = 0
-        self.mask: Flags | None = None
-        self.passed: Options = {}
-        self.row_options: Sequence[Options] = ()
-
-    def options_of(self, arrived: Options | None) -> Sequence[Options]:
-        """The options of each row, where the wrappers have passed on these.
-
-        Where a wrapper passes on None, the environment gets what the user has set all the same.
-
-        Raises:
-            UnsupportedEnvError: If they have changed the options, and these differ by row.
-        """
-        if arrived is None or same_value(arrived, self.passed):
-            return self.row_options
-        if not is_uniform(self.row_options):
-            raise UnsupportedEnvError(
-                "Expected vector wrappers that leave the options of a reset alone, as these differ "
-                f"by row, but a wrapper has passed on options={shown(arrived)}. Set one dict for "
-                "all rows, or let a wrapper around each sub-environment change the options. "
-                "The environment was not reset."
-            )
-        return [arrived] * len(self.row_options)
-
-
 # The name is one that no environment has.
-_DRIVING = "_sb3compat_driving"
+_WITHIN = "_sb3compat_within"
 
 
 class Tap(AnyWrapper):
     """A wrapper directly around the base environment, inside of all vector wrappers of the user.
 
-    It forwards every call to the environment, and each attribute that is read, set or deleted.
-    While the adapter steps or resets, it drives the environment as the adapter would, and records
-    the arguments that arrive, as the wrappers may have changed them.
+    It forwards every call to the environment, and each attribute that is read, set or deleted. Only
+    while an adapter steps or resets, `Wrapped` gets the calls, as it drives the environment in its
+    own way, and the wrappers may have changed the arguments.
     """
 
-    def __init__(self, env: AnyVectorEnv, driven: Base) -> None:
+    def __init__(self, env: AnyVectorEnv) -> None:
         super().__init__(env)
-        self._sb3compat_driving = Driving(driven)
+        self._sb3compat_within: Wrapped | None = None
 
     def reset(self, *, seed: Any = None, options: Options | None = None) -> VectorResetResult:
         """Reset all rows, or those under `options["reset_mask"]`."""
-        driving = self._sb3compat_driving
-        if not driving.resetting:
-            driving.resets += 1
-            return self.env.reset(seed=seed, options=options)
-        driving.mask = (options or {}).get("reset_mask")
-        if driving.mask is not None:
-            result = driving.driven.reset_rows(driving.mask)
-        else:
-            arrived = None if options is None else dict(options)
-            result = driving.driven.reset(seed, driving.options_of(arrived))
-        driving.own_keys = _keys_of(result[1], self.num_envs)
-        return result
+        within = self._sb3compat_within
+        reset = self.env.reset if within is None else within.reset_arrived
+        return reset(seed=seed, options=options)
 
     def step(self, actions: Action) -> VectorStepResult:
-        """Step, and record the endings and the keys of the infos."""
-        driving = self._sb3compat_driving
-        result = driving.driven.step(actions)
-        # Copies, as a wrapper may write into the arrays that it gets.
-        driving.driven.flags = np.array(to_numpy(result[2])), np.array(to_numpy(result[3]))
-        driving.own_keys = _keys_of(result[4], self.num_envs)
-        driving.steps += 1
-        return result if getattr(self.env, "copy", True) else (deepcopy(result[0]), *result[1:])
+        """Step all rows."""
+        within = self._sb3compat_within
+        return self.env.step(actions) if within is None else within.step_arrived(actions)
 
     def render(self) -> Any:
-        """The frames as a tuple, as the interface has it.
-
-        `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
-        video.
-        """
-        return self._sb3compat_driving.driven.render()
+        """The frames."""
+        within = self._sb3compat_within
+        return self.env.render() if within is None else within.base.render()
 
     def __getattr__(self, name: str) -> Any:
         # Wrappers read attributes that only the environment has, `self.env.envs` for instance.
-        if name in ("env", _DRIVING):
+        if name in ("env", _WITHIN):
             raise AttributeError(name)
         return getattr(self.env, name)
 
@@ -153,7 +89,7 @@ class Tap(AnyWrapper):
         # Wrappers also set them. What there is from the beginning is the tap's own, and so are the
         # methods: a wrapper that replaces one by a function calls the one that it has read here.
         own = name in vars(self) or callable(getattr(type(self), name, None))
-        if own or _DRIVING not in vars(self):
+        if own or _WITHIN not in vars(self):
             super().__setattr__(name, value)
         else:
             setattr(self.env, name, value)
@@ -188,36 +124,75 @@ class Wrapped:
     Args:
         env: The environment with its wrappers; a `Tap` is put inside of them, and stays there.
         base: The environment inside.
+
+    Attributes:
+        env: As given.
+        base: As given.
+        own_keys: The info keys that the environment itself returned last, each with a copy of its
+            mask, or None if it has no mask.
     """
 
     def __init__(self, env: AnyVectorEnv, base: Base) -> None:
         self.env, self.base = env, base
         *_, innermost = wrappers_of(env)
         if not isinstance(innermost, Tap):
-            innermost.env = innermost = Tap(innermost.env, base)
-        self._driving: Driving = getattr(innermost, _DRIVING)
+            innermost.env = innermost = Tap(innermost.env)
+        self._tap = innermost
+        self.own_keys: Mapping[str, Flags | None] = {}
+        # Whether the adapter resets, or steps; how often the wrappers have stepped and reset since.
+        self._resetting = False
+        self._steps = self._resets = 0
+        # The rows of the adapter's reset, if they arrived; None for all.
+        self._mask: Flags | None = None
 
-    @property
-    def own_keys(self) -> Mapping[str, Flags | None]:
-        """The info keys that the environment itself gave last, with their masks."""
-        return self._driving.own_keys
+    def _through(self, call: Function, *args: Any, **kwargs: Any) -> Any:
+        """Call the wrappers, while the tap inside gives its calls to this object."""
+        held = vars(self._tap)
+        try:
+            held[_WITHIN] = self
+            return call(*args, **kwargs)
+        finally:
+            held[_WITHIN] = None
+
+    def reset_arrived(self, *, seed: Any, options: Options | None) -> VectorResetResult:
+        """Reset the environment, as the wrappers pass on a reset of the adapter."""
+        if not self._resetting:
+            self._resets += 1
+            return self.base.env.reset(seed=seed, options=options)  # type: ignore[no-any-return]
+        self._mask = (options or {}).get("reset_mask")
+        if self._mask is not None:
+            result = self.base.reset_rows(self._mask)
+        else:
+            arrived = None if options is None else dict(options)
+            result = self.base.reset(seed, self._options_of(arrived))
+        self.own_keys = _keys_of(result[1], self.env.num_envs)
+        return result
+
+    def step_arrived(self, actions: Action) -> VectorStepResult:
+        """Step the environment, and record the endings and the keys of the infos."""
+        result = self.base.step(actions)
+        # Copies, as a wrapper may write into the arrays that it gets.
+        self.base.flags = np.array(to_numpy(result[2])), np.array(to_numpy(result[3]))
+        self.own_keys = _keys_of(result[4], self.env.num_envs)
+        self._steps += 1
+        own = getattr(self.base.env, "copy", True)
+        return result if own else (deepcopy(result[0]), *result[1:])
 
     def step(self, actions: Action) -> VectorStepResult:
         """Step through the wrappers; they may not reset the environment, or step it again."""
-        driving, inner = self._driving, self.base.env
-        driving.driven = self.base  # another adapter may have been made since
-        driving.begin()
-        result = self.env.step(actions)
-        if driving.resets:
+        inner = self.base.env
+        self._resetting, self._steps, self._resets = False, 0, 0
+        result = self._through(self.env.step, actions)
+        if self._resets:
             raise UnsupportedEnvError(
                 f"Expected a step of {self.env} not to reset {inner}, but a wrapper has "
                 "done so: the last observations are lost, and rows would be reset twice. Remove "
                 "that wrapper: to_sb3 resets the rows that have ended, in every autoreset mode."
             )
-        if driving.steps != 1:
+        if self._steps != 1:
             raise UnsupportedEnvError(
                 f"Expected one step of {self.env} to be one step of {inner}, through the "
-                f"wrappers' attribute `env`; it was {driving.steps}. A wrapper in between steps "
+                f"wrappers' attribute `env`; it was {self._steps}. A wrapper in between steps "
                 "more than once, or keeps its own reference to the environment. Let its step call "
                 "self.env.step once, or put it around each sub-environment."
             )
@@ -266,7 +241,7 @@ class Wrapped:
             result = self._reset(none, options=MaskOptions(reset_mask=mask))
         if mask.all():
             self._check_start()
-        elif self._driving.steps:
+        elif self._steps:
             raise PartialResetError(
                 f"Expected a reset of the rows {shown(np.flatnonzero(mask).tolist())} to step no "
                 f"row, but a wrapper in {self.env} has stepped {self.base.env} in its reset: the "
@@ -274,7 +249,7 @@ class Wrapped:
                 "wrapper around each sub-environment, or build the environment with "
                 "autoreset_mode=AutoresetMode.SAME_STEP."
             )
-        arrived = self._driving.mask
+        arrived = self._mask
         if arrived is None or not np.array_equal(arrived, mask):
             raise PartialResetError(
                 f"Expected options['reset_mask'] to reach {self.base.env}, but a wrapper in "
@@ -307,7 +282,7 @@ class Wrapped:
 
     def render(self) -> Any:
         """The frames of the environment, as its wrappers return them."""
-        return self.env.render()
+        return self._through(self.env.render)
 
     def _check_start(self) -> None:
         """Refuse a reset in which a wrapper has ended an episode: no one would reset that row."""
@@ -321,16 +296,30 @@ class Wrapped:
             )
 
     def _reset(self, row_options: Sequence[Options], **kwargs: Any) -> VectorResetResult:
-        driving = self._driving
-        driving.driven = self.base
-        driving.begin()
-        driving.row_options, driving.passed = row_options, dict(kwargs["options"] or {})
-        driving.resetting = True
-        try:
-            result = self.env.reset(**kwargs)
-        finally:
-            driving.resetting = False
+        self._resetting, self._steps, self._mask = True, 0, None
+        # What the environment gets, and what the wrappers are passed.
+        self._row_options, self._passed = row_options, dict(kwargs["options"] or {})
+        result = self._through(self.env.reset, **kwargs)
         return checked("reset", result, self.env)  # type: ignore[no-any-return]
+
+    def _options_of(self, arrived: Options | None) -> Sequence[Options]:
+        """The options of each row, where the wrappers have passed on these.
+
+        Where a wrapper passes on None, the environment gets what the user has set all the same.
+
+        Raises:
+            UnsupportedEnvError: If they have changed the options, and these differ by row.
+        """
+        if arrived is None or same_value(arrived, self._passed):
+            return self._row_options
+        if not is_uniform(self._row_options):
+            raise UnsupportedEnvError(
+                "Expected vector wrappers that leave the options of a reset alone, as these differ "
+                f"by row, but a wrapper has passed on options={shown(arrived)}. Set one dict for "
+                "all rows, or let a wrapper around each sub-environment change the options. "
+                "The environment was not reset."
+            )
+        return [arrived] * len(self._row_options)
 
 
 # Wrappers that do not change observations.
