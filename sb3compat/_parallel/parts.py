@@ -233,9 +233,10 @@ def _largest_seed(env: Any) -> int | None:
     if not isinstance(env, VectorEnv):
         base: Any = base_of(env)
         return base.largest_seed if is_own_vec_env(base) else None
-    from sb3compat._to_sb3.partial_reset import largest_seed  # as in `_part_of`
+    from sb3compat._to_sb3.partial_reset import attribute_of  # as in `_part_of`
 
-    return largest_seed(inside_wrappers(env))
+    largest: int | None = attribute_of(inside_wrappers(env), "largest_seed")
+    return largest
 
 
 def spaces_of(env: Any, number: int) -> tuple[Space, Space]:

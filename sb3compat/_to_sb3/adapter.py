@@ -15,7 +15,7 @@ from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, inside_wrappe
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.accept import as_vec_env, check_env, find_mode
 from sb3compat._to_sb3.driven import DrivenVecEnv
-from sb3compat._to_sb3.partial_reset import largest_seed
+from sb3compat._to_sb3.partial_reset import attribute_of
 from sb3compat._to_sb3.source import make_source
 from sb3compat._to_sb3.tap import without_tap
 from sb3compat._upstream.inherited import is_exactly
@@ -184,7 +184,8 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
     @property
     def largest_seed(self) -> int | None:
         """The largest seed of a row that the environment takes; None if it takes all."""
-        return largest_seed(inside_wrappers(self.env))
+        largest: int | None = attribute_of(inside_wrappers(self.env), "largest_seed")
+        return largest
 
     def _env_is_closed(self) -> bool:
         return bool(inside_wrappers(self.env).closed)  # not every environment sets it

@@ -34,9 +34,10 @@ from sb3compat._ipc import async_vector_env as workers
 from sb3compat._rows.commands import reset_result
 from sb3compat._rows.subenvs import AsyncCommands
 from sb3compat._to_sb3.partial_reset import (
+    EndingWatch,
     MaskPromise,
     PartialReset,
-    ending_watch,
+    attribute_of,
     partial_reset_of,
     reset_with_mask,
 )
@@ -59,8 +60,6 @@ class Base:
         env: That environment.
         cls: The class that we know, from which the environment derives.
         reset_methods: The methods of that class that `reset_each` replaces.
-        holds_single_envs: Whether each row is a separate environment, which may return infos of any
-            type.
         is_known: Whether it overrides no method of the class that we know. If so, it ends episodes
             as its declared mode says, whatever its infos contain.
         resets_rows: Whether `reset_each` is implemented, and the environment does not override a
@@ -72,7 +71,6 @@ class Base:
 
     cls: type[Any] | None = None
     reset_methods: tuple[str, ...] = ("reset",)
-    holds_single_envs = False
     own_keys: Mapping[str, Flags | None] | None = None
 
     def __init__(
@@ -97,10 +95,16 @@ class Base:
             or self._promise is not None
             or getattr(partial_reset, "keeps_others", False)
         )
-        self._watch = None if mode is None else ending_watch(env, mode)
+        watch = None if mode is None else attribute_of(env, "watch")
+        self._watch: EndingWatch | None = None if watch is None else watch(env, mode)
         # Where endings are watched, the infos of resets are as well.
         restart_rows = getattr(partial_reset, "restart_rows", None)
         self.restart_rows = restart_rows if self._watch is None else None
+
+    @property
+    def holds_single_envs(self) -> bool:
+        """Whether each row is a separate environment, which may return infos of any type."""
+        return self.cls is not None
 
     @property
     def seeds_rows(self) -> bool:
@@ -252,7 +256,6 @@ class SyncBase(Base):
     """A `SyncVectorEnv`."""
 
     cls = SyncVectorEnv
-    holds_single_envs = True
 
     def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, one by one: the infos of a row are read before the next is reset."""
@@ -276,7 +279,6 @@ class AsyncBase(Base):
     """
 
     cls = AsyncVectorEnv
-    holds_single_envs = True
 
     @cached_property
     def _commands(self) -> AsyncCommands:
@@ -331,7 +333,6 @@ class AdapterBase(Base):
     env: HoldsVecEnv
     cls = HoldsVecEnv
     reset_methods = ("reset", "reset_rows")
-    holds_single_envs = True
 
     @property
     def seeds_rows(self) -> bool:

@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 from gymnasium.vector import (
     AsyncVectorEnv,
-    AutoresetMode,
     SyncVectorEnv,
     VectorEnv,
     VectorWrapper,
@@ -254,29 +253,11 @@ def override_of(env: AnyVectorEnv) -> tuple[type, str] | None:
     return None if cls is None or name is None else (cls, name)
 
 
-def ending_watch(env: AnyVectorEnv, mode: AutoresetMode) -> EndingWatch | None:
-    """The object that checks the endings of `env`, if one is needed.
+def attribute_of(env: AnyVectorEnv, name: str) -> Any:
+    """An attribute of `PartialReset` that holds for `env`, or None.
 
-    Raises:
-        UnsupportedEnvError: If its settings are such that it cannot be presented exactly.
+    That of the nearest function that has it; others need not repeat it.
     """
-    watch: Callable[..., EndingWatch | None] | None = _attribute(env, "watch")
-    return None if watch is None else watch(env, mode)
-
-
-def largest_seed(env: AnyVectorEnv) -> int | None:
-    """The largest seed of a row that the environment takes; None if it takes all."""
-    largest: int | None = _attribute(env, "largest_seed")
-    return largest
-
-
-def needs_valid_actions(env: AnyVectorEnv) -> bool:
-    """Whether the environment hangs or crashes when it gets other actions."""
-    return bool(_attribute(env, "needs_valid_actions"))
-
-
-def _attribute(env: AnyVectorEnv, name: str) -> Any:
-    """The attribute of the nearest function that has it; others need not repeat it."""
     functions = (function for _, function in _registered(env) if hasattr(function, name))
     return getattr(next(functions, None), name, None)
 

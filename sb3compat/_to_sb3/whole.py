@@ -30,7 +30,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.bases import Base
 from sb3compat._to_sb3.modes import Mode, Stepped
-from sb3compat._to_sb3.partial_reset import largest_seed, needs_valid_actions
+from sb3compat._to_sb3.partial_reset import attribute_of
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
 
@@ -78,7 +78,7 @@ class VectorSource:
         self._sent: Action = None
         space = self.env.single_action_space
         self._numbers: Any = None
-        if isinstance(space, Discrete) and needs_valid_actions(self._base.env):
+        if isinstance(space, Discrete) and attribute_of(self._base.env, "needs_valid_actions"):
             self._numbers = space
 
     @property
@@ -199,9 +199,6 @@ class VectorSource:
     def _batch(self, obs: Observation, *, copy: bool = False) -> list[Array]:
         return self._observations.batch(obs, copy=copy, source=self.env)
 
-    def _first_seed(self, first: int) -> int | None:
-        return seed_within(self._base.env, largest_seed(self._base.env), first)
-
     def _seed(self, seeds: Seeds) -> Any:
         """The seed of the first row, from which the environment derives the others, or all."""
         first = seeds[0]
@@ -214,7 +211,9 @@ class VectorSource:
                 "was reset."
             )
         # An int even if each row takes its own: vector wrappers may take nothing else.
-        return int(first) if self.seeds_rows else self._first_seed(int(first))
+        if self.seeds_rows:
+            return int(first)
+        return seed_within(self._base.env, attribute_of(self._base.env, "largest_seed"), int(first))
 
 
 def _check_numbers(space: Discrete, actions: Array, env: AnyVectorEnv) -> None:
