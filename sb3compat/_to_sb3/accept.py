@@ -20,7 +20,7 @@ from sb3compat._convert.types import (
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.wrappers import wrappers_of
-from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.inherited import keeps_all
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import (
     AutoresetModeError,
@@ -149,15 +149,10 @@ def _check_rows(env: AnySync) -> None:
             )
 
 
-# Further methods that a subclass of the adapter may override.
-ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs", "close", "close_extras")
-
-
 def _presents_vec_env(env: object) -> TypeGuard[HoldsVecEnv]:
     """Whether `to_gymnasium` has adapted it from a `VecEnv`, and no subclass presents it anew."""
-    if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
-        return False
-    return not (changed(env, HoldsVecEnv) or changed(env, HoldsVecEnv, *ADAPTER_REACHES))
+    held = holds_vec_env(env) and isinstance(env.vec_env, VecEnv)
+    return held and keeps_all(env, HoldsVecEnv)
 
 
 def check_starts(env: AnyVectorEnv, observations: Observations) -> None:

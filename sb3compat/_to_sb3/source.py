@@ -21,7 +21,7 @@ from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers
-from sb3compat._upstream.inherited import HARMLESS, changed
+from sb3compat._upstream.inherited import keeps_all
 from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 
 _log = logging.getLogger("sb3compat")
@@ -60,7 +60,7 @@ def make_source(
     source: Source
     check_starts(env, observations)
     _check_timeout(env, timeout)
-    if type(env) is SyncVectorEnv and _has_own_rows(env, SyncVectorEnv) and not padding:
+    if type(env) is SyncVectorEnv and keeps_all(env, SyncVectorEnv) and not padding:
         source = SyncRows(env, observations, actions, copy=copy)
     elif isinstance(env, AsyncVectorEnv) and _is_bare_async(env) and not padding:
         source = AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
@@ -87,12 +87,7 @@ def make_source(
 
 
 def _is_bare_async(env: AnyVectorEnv) -> bool:
-    return type(env) is AsyncVectorEnv and env.worker is None and _has_own_rows(env, AsyncVectorEnv)
-
-
-def _has_own_rows(env: AnyVectorEnv, cls: type) -> bool:
-    """Whether nothing is bypassed where the rows are driven one by one."""
-    return not (changed(env, cls) or changed(env, cls, *HARMLESS))
+    return type(env) is AsyncVectorEnv and env.worker is None and keeps_all(env, AsyncVectorEnv)
 
 
 def _check_timeout(env: AnyVectorEnv, timeout: float | None) -> None:

@@ -49,6 +49,11 @@ def changed(env: object, cls: type, *methods: str) -> str | None:
     return None
 
 
+def keeps_all(env: object, cls: type) -> bool:
+    """Whether `env` inherits all methods of `cls`, the `HARMLESS` ones included."""
+    return not (changed(env, cls) or changed(env, cls, *HARMLESS))
+
+
 def _concrete(order: tuple[type, ...], place: int) -> int:
     """The index of the class in `mro` or, if it has no `step`, of the next class with one."""
     defined = [i for i, cls in enumerate(order) if "step" in vars(cls) and not _is_interface(cls)]
