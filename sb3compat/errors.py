@@ -217,6 +217,11 @@ def traceback_in_worker(where: str, trace: str) -> WorkerError:
     return cause
 
 
+def was_closed(env: object) -> ClosedError:
+    """The error for the use of a closed environment."""
+    return ClosedError(f"Expected an open environment, but {env} was closed. Make a new one.")
+
+
 def cannot_copy(env: object) -> TypeError:
     """The error for copying or pickling an environment that has workers, or a wrapper of SB3.
 

@@ -10,7 +10,7 @@ from sb3compat._ipc.pipes import Deadline, end_processes, is_writable, pickled
 from sb3compat._ipc.watched_pipes import unwatched, watch_of
 from sb3compat._ipc.worker_guard import NAME, Inside, Run, plant, results_of
 from sb3compat._upstream.private import private, set_private
-from sb3compat.errors import CallOrderError, ClosedError, WorkerError
+from sb3compat.errors import CallOrderError, WorkerError, was_closed
 
 # How long a worker may take to close its sub-environment if other workers are lost.
 _CLOSE_SECONDS = 5.0
@@ -60,9 +60,7 @@ class SubprocWorkers:
         """Raise an error if a worker is gone, or if an answer is outstanding."""
         vec_env = self.vec_env
         if private(vec_env, "closed"):
-            raise ClosedError(
-                f"Expected an open environment, but {vec_env} was closed. Make a new one."
-            )
+            raise was_closed(vec_env)
         if self._watch.waits(noted=self._noted_step):
             raise CallOrderError(
                 f"Expected {vec_env} with no step under way, but step_async() was called. "

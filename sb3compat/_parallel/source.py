@@ -30,7 +30,7 @@ from sb3compat._ipc.turn import Turn, one_at_a_time
 from sb3compat._parallel.extras import Extras, OwnArray, collected, joined
 from sb3compat._parallel.messages import Described, Failure, named
 from sb3compat._parallel.workers import Workers
-from sb3compat.errors import CallOrderError, ClosedError, WorkerError
+from sb3compat.errors import CallOrderError, WorkerError, was_closed
 
 WORKER_LOST = "sb3compat.worker_lost"
 
@@ -121,9 +121,7 @@ class ParallelRows:
             Exception: What a row has raised; if several have, the first one in this order.
         """
         if self._closed:
-            raise ClosedError(
-                "Expected an open environment, but this ParallelVecEnv was closed. Make a new one."
-            )
+            raise was_closed("this ParallelVecEnv")
         if self.busy:
             raise CallOrderError(
                 "Expected no step under way, got a call between step_async() and step_wait(). Call "

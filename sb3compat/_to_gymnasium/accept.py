@@ -11,10 +11,10 @@ from sb3compat._convert.modes import declared_mode, names_mode
 from sb3compat._convert.types import AnyVectorEnv
 from sb3compat.errors import (
     AutoresetModeError,
-    ClosedError,
     ConversionError,
     UnsupportedEnvError,
     shown,
+    was_closed,
 )
 
 
@@ -33,9 +33,7 @@ def check_vec_env(vec_env: object) -> None:
                     f"{name}={getattr(vec_env, name)!r}. Set it in the environment."
                 )
         if getattr(vec_env, "closed", False):
-            raise ClosedError(
-                f"Expected an open environment, but {vec_env} was closed. Make a new one."
-            )
+            raise was_closed(vec_env)
         return
     raise UnsupportedEnvError(
         f"Expected a stable_baselines3 VecEnv, or an object with its methods, got "

@@ -16,7 +16,7 @@ from sb3compat._to_gymnasium.arguments import values_by_row
 from sb3compat._to_gymnasium.stepper import read_if_any
 from sb3compat._upstream.private import set_private
 from sb3compat._upstream.vec_env import is_plain
-from sb3compat.errors import ClosedError
+from sb3compat.errors import was_closed
 
 
 class ReachesSubEnvs(VectorEnvBase):
@@ -122,6 +122,4 @@ class ReachesSubEnvs(VectorEnvBase):
 
     def _check_open(self) -> None:
         if self.closed:
-            raise ClosedError(
-                f"Expected an open environment, but {self} was closed. Make a new one."
-            )
+            raise was_closed(self)

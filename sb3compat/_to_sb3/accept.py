@@ -24,11 +24,11 @@ from sb3compat._upstream.inherited import keeps_all
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import (
     AutoresetModeError,
-    ClosedError,
     UnsupportedEnvError,
     UnsupportedSpaceError,
     shown,
     warn,
+    was_closed,
 )
 
 
@@ -82,9 +82,7 @@ def check_env(env: object) -> None:
                     f"{space}={getattr(env, space, None)!r}. Set it in the environment."
                 )
         if base.closed:
-            raise ClosedError(
-                f"Expected an open environment, but {env} was closed. Make a new one."
-            )
+            raise was_closed(env)
         if env.num_envs != base.num_envs:
             raise UnsupportedEnvError(
                 f"Expected wrappers that present each row of {base} as one row, got "

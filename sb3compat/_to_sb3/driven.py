@@ -40,7 +40,7 @@ from sb3compat._upstream.vec_env import (
     waiting_options,
     waiting_seeds,
 )
-from sb3compat.errors import CallOrderError, ClosedError, shown, warn
+from sb3compat.errors import CallOrderError, shown, warn, was_closed
 
 
 class DrivenVecEnv(VecEnv, OwnVecEnv):
@@ -347,9 +347,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
 
     def _check_open(self) -> None:
         if self.closed:
-            raise ClosedError(
-                f"Expected an open environment, but {self} was closed. Make a new one."
-            )
+            raise was_closed(self)
 
     def _env_is_closed(self) -> bool:
         """Whether the environment was closed by others."""
