@@ -8,7 +8,6 @@ needs only one module.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
@@ -152,15 +151,14 @@ def refuse_partial_batches(env: AnyVectorEnv, batch_size: int) -> None:
 
 F = TypeVar("F", bound=PartialReset)
 
-# By the class, or by its qualified name, so that a module of `backends` need not import it.
-_REGISTRY: dict[type | str, PartialReset] = {}
+_REGISTRY: dict[type, PartialReset] = {}
 
-# The modules of `backends` by library; a module is imported only after its library.
+# The modules of `backends` by the class, which exists only after its library was imported.
 _BACKENDS = {
-    "gymnasium.envs.classic_control.cartpole": "cartpole",
-    "ale_py": "ale",
-    "envpool": "envpool",
-    "jax": "jax",
+    "gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv": "cartpole",
+    "gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv": "jax",
+    "ale_py.vector_env.AtariVectorEnv": "ale",
+    "envpool.python.gymnasium_envpool.GymnasiumEnvPoolMixin": "envpool",
 }
 
 
@@ -229,14 +227,6 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
     return function
 
 
-def register_by_name(name: str, function: PartialReset) -> None:
-    """Register a function of this package for a class by its qualified name.
-
-    What the user registers for the class itself comes first.
-    """
-    _REGISTRY[name] = function
-
-
 def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
     """The function registered for the class of `env` (without wrappers), or None.
 
@@ -264,13 +254,12 @@ def attribute_of(env: AnyVectorEnv, name: str) -> Any:
 
 def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
     """The classes of `env` with registered functions, the nearest first; users' before ours."""
-    for library, module in _BACKENDS.items():
-        if library in sys.modules:
-            import_module(f"sb3compat._to_sb3.backends.{module}")
     for cls in type(env).__mro__:
-        for key in (cls, f"{cls.__module__}.{cls.__qualname__}"):
-            if key in _REGISTRY:
-                yield cls, _REGISTRY[key]
+        if cls in _REGISTRY:
+            yield cls, _REGISTRY[cls]
+        module = _BACKENDS.get(f"{cls.__module__}.{cls.__qualname__}")
+        if module is not None:
+            yield cls, import_module(f"sb3compat._to_sb3.backends.{module}").ResetRows()
 
 
 def reset_with_mask(

@@ -19,7 +19,6 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.partial_reset import (
     refuse_partial_batches,
-    register_by_name,
     reset_with_mask,
 )
 from sb3compat.errors import UnsupportedEnvError, shown
@@ -103,6 +102,3 @@ class ResetRows:
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
         """Reset the rows in the mask."""
         return reset_with_mask(env, mask)
-
-
-register_by_name("ale_py.vector_env.AtariVectorEnv", ResetRows())

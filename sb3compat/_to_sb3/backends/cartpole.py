@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.types import Array, Flags, Rows, VectorResetResult
-from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private
 
 # The environment's own reset draws from these bounds, if its options say nothing else.
@@ -45,6 +44,3 @@ def _draw(env: Any, rows: Rows, low: float, high: float) -> Array:
     private(env, "steps")[rows] = 0
     private(env, "prev_done")[rows] = False
     return drawn.T.astype(np.float32)
-
-
-register_by_name("gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv", ResetRows())

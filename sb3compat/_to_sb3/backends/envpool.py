@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_empty_array
 
 from sb3compat._convert.types import Flags, VectorResetResult
-from sb3compat._to_sb3.partial_reset import refuse_partial_batches, register_by_name
+from sb3compat._to_sb3.partial_reset import refuse_partial_batches
 
 
 class ResetRows:
@@ -63,6 +63,3 @@ def _spread(parts: list[VectorResetResult], num_envs: int) -> VectorResetResult:
         return full
 
     return spread([obs for obs, _ in parts]), spread([infos for _, infos in parts])
-
-
-register_by_name("envpool.python.gymnasium_envpool.GymnasiumEnvPoolMixin", ResetRows())

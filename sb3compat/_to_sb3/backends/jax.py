@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from sb3compat._convert.types import Flags, VectorResetResult
-from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private, set_private
 
 
@@ -38,6 +37,3 @@ class ResetRows:
     def after_reset(self, env: Any) -> None:
         """After a reset of all rows, which leaves the autoreset of ended ones pending upstream."""
         set_private(env, "prev_done", jax.numpy.zeros(env.num_envs, dtype=bool))
-
-
-register_by_name("gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv", ResetRows())
