@@ -93,7 +93,7 @@ class RowByRow:
             if not any(options):
                 held = zip(waiting_options(self._vec_env), options, strict=True)
                 options = [waiting or own for waiting, own in held]
-        infos = self._reset(rows, [{"seed": seeds[i], "options": options[i]} for i in rows])
+        infos = self._reset({i: {"seed": seeds[i], "options": options[i]} for i in rows})
         if len(rows) == self._n:
             forget_waiting(self._vec_env)
         return self._layout.pack(self._batch()), infos
@@ -140,18 +140,19 @@ class RowByRow:
 
     def settle(self) -> None:
         """Reset the rows that have ended, as the `VecEnv` itself would have done at once."""
-        self._reset(rows := np.flatnonzero(self.ended).tolist(), [{}] * len(rows))
+        self._reset({i: {} for i in np.flatnonzero(self.ended).tolist()})
 
-    def _reset(self, rows: list[int], kwargs: list[Kwargs]) -> list[Info]:
+    def _reset(self, kwargs: dict[int, Kwargs]) -> list[Info]:
+        """Reset these rows, each with arguments of its own; the infos of all rows."""
         infos: list[Info] = [{} for _ in range(self._n)]
         reset_infos: dict[int, Info] = {}
-        result_of = self._reset_rows(rows, kwargs)
-        for k, i in enumerate(rows):
-            observed, info = reset_result(result_of(k))
+        result_of = self._reset_rows(kwargs)
+        for i in kwargs:
+            observed, info = reset_result(result_of(i))
             self._observe(i, observed)
             infos[i], reset_infos[i] = own_info(checked_info(info)), own_info(info)
         self._keep_reset_infos(reset_infos)
-        self.ended[rows] = False
+        self.ended[list(kwargs)] = False
         return infos
 
     def _keep_reset_infos(self, infos: dict[int, Info]) -> None:
@@ -169,8 +170,8 @@ class RowByRow:
         """What a row returns, from its step or from its reset; asked for row by row."""
         raise NotImplementedError
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Callable[[int], ResetResult]:
-        """What the reset of each of these rows returns, by its place; asked for one by one."""
+    def _reset_rows(self, kwargs: dict[int, Kwargs]) -> Callable[[int], ResetResult]:
+        """What the reset of one of these rows returns; asked for row by row."""
         raise NotImplementedError
 
     def _write_parts(self, row: int, value: Any) -> None:
@@ -199,9 +200,9 @@ class LocalRows(RowByRow):
 
         return outcome
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Callable[[int], ResetResult]:
+    def _reset_rows(self, kwargs: dict[int, Kwargs]) -> Callable[[int], ResetResult]:
         envs = self._vec_env.envs
-        return lambda k: envs[rows[k]].reset(**kwargs[k])
+        return lambda i: envs[i].reset(**kwargs[i])
 
 
 class WorkerRows(RowByRow):
@@ -224,13 +225,12 @@ class WorkerRows(RowByRow):
             i: ("reset", {}) if resets[i] else ("step", action, self._same_step)
             for i, action in enumerate(actions)
         }
-        answers = self._workers.ask(commands).values()
-        pairs = zip(answers, resets, strict=True)
-        return [_of_reset(answer) if reset else answer for answer, reset in pairs].__getitem__
+        answers = self._workers.ask(commands)
+        return lambda i: _of_reset(answers[i]) if resets[i] else answers[i]
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Callable[[int], ResetResult]:
-        commands = {i: ("reset", arguments) for i, arguments in zip(rows, kwargs, strict=True)}
-        return list(self._workers.ask(commands).values()).__getitem__
+    def _reset_rows(self, kwargs: dict[int, Kwargs]) -> Callable[[int], ResetResult]:
+        answers = self._workers.ask({i: ("reset", own) for i, own in kwargs.items()})
+        return answers.__getitem__
 
 
 def _of_reset(result: ResetResult) -> Outcome:
