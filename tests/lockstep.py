@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pytest
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
@@ -107,10 +108,9 @@ def lockstep(
 
     `wrap` goes around each sub-environment of the reference, and `refer` makes another one.
     """
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env", reason="is the yardstick")
     makers = [MakeEnv(script, i, copying=True) for i in range(num_envs)]
-    reference = (refer or DummyVecEnv)([lambda make=make: wrap(make()) for make in makers])  # type: ignore[arg-type, misc]
+    reference = (refer or vec_envs.DummyVecEnv)([lambda make=make: wrap(make()) for make in makers])  # type: ignore[arg-type, misc]
     source = build([MakeEnv(script, i) for i in range(num_envs)])
     try:
         ours = sb3compat.to_sb3(source, **kwargs)

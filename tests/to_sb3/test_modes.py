@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
-from tests.lockstep import lockstep, same
+from tests.lockstep import Build, lockstep, same
 from tests.lockstep_back import dummy, subproc
 from tests.native import Form, NativeEnv, RestartsRows, UnknownEnv
 from tests.profiles import examples
@@ -50,8 +51,6 @@ forms = st.builds(
 def test_third_party_env_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
 ) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
     def build(env_fns: list[MakeEnv]) -> Any:
         env = cls(env_fns, mode, form)
         return Identity(env) if layers else env
@@ -227,6 +226,18 @@ def finals(env: Any) -> Any:
     return Gives(env, step=FINALS, reset={"final_observation": "text"})
 
 
+def with_keys(
+    build: Build, wrap: Callable[[Any], Any], lengths: tuple[int, ...] = (9,), steps: int = 3
+) -> None:
+    """Compare with `DummyVecEnv`, whose sub-environments are wrapped in the same way."""
+
+    def wrapping(fns: list[MakeEnv]) -> Any:
+        return build([lambda fn=fn: wrap(fn()) for fn in fns])
+
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(steps)]]
+    lockstep(script(lengths=lengths, infos="none"), 2, wrapping, program, wrap=wrap)
+
+
 def bare(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
     return cls(fns, autoreset_mode=mode)
 
@@ -247,46 +258,24 @@ def adapted(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
 def test_keys_of_endings_may_be_keys_of_sub_environments(
     make: Any, cls: Any, mode: AutoresetMode
 ) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
-    def build(fns: Any) -> Any:
-        return make(cls, [lambda fn=fn: finals(fn()) for fn in fns], mode)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(6)]]
     # In SAME_STEP mode under a wrapper, Gymnasium itself would write one `final_info` over another.
     lengths = (9,) if mode == SAME_STEP and make is wrapped else (2, 3)
-    lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=finals)
+    with_keys(lambda fns: make(cls, fns, mode), finals, lengths, steps=6)
 
 
 @class_of
 def test_rows_of_a_derived_class_keep_such_keys_until_they_end(cls: Any) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
     step = cls.step
     # Of a class with a `step` of its own only the interface is known.
     own = type("Own", (cls,), {"step": lambda env, actions: step(env, actions)})
-
-    def wrap(env: Any) -> Any:
-        return Gives(env, step={"final_obs": np.arange(3.0), "final_info": {"x": 1}})
-
-    def build(fns: Any) -> Any:
-        return own([lambda fn=fn: wrap(fn()) for fn in fns], autoreset_mode=SAME_STEP)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
-    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=wrap)
+    keys = {"final_obs": np.arange(3.0), "final_info": {"x": 1}}
+    with_keys(lambda fns: own(fns, autoreset_mode=SAME_STEP), lambda env: Gives(env, step=keys))
 
 
 @pytest.mark.parametrize("make", [wrapped, adapted])
 def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
-    def wrap(env: Any) -> Any:
-        return Gives(env, step={"_final_obs": 3, "_final_info": "text"})
-
-    def build(fns: Any) -> Any:
-        return make(SyncVectorEnv, [lambda fn=fn: wrap(fn()) for fn in fns], SAME_STEP)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
-    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=wrap)
+    keys = {"_final_obs": 3, "_final_info": "text"}
+    with_keys(lambda fns: make(SyncVectorEnv, fns, SAME_STEP), lambda env: Gives(env, step=keys))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,6 @@ def test_observations_without_a_number_equal_those_of_dummy_vec_env(
     name: str, mode: AutoresetMode
 ) -> None:
     """Gymnasium's worker takes shared memory of no length for none: it sends the observations."""
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
     chosen = script(observation_space=NO_NUMBERS[name], lengths=(2, 3), infos="plain")
     for source in ASYNC:
         lockstep(chosen, 2, lambda fns, source=source: made(source, fns, mode), PROGRAM)
