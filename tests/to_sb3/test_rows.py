@@ -9,13 +9,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat._to_sb3.rows import received_info
 from sb3compat.errors import ConversionError
 from tests.envs import Returns, ScriptedEnv, script
-from tests.lockstep_back import dummy
 from tests.to_sb3.driving import made, step
 
 
@@ -48,12 +47,8 @@ def parallel(fns: Any) -> Any:
     return sb3compat.ParallelVecEnv(fns, workers=1, start_method="fork")
 
 
-def both_ways(fns: Any) -> Any:
-    return sb3compat.to_gymnasium(dummy(fns), autoreset_mode=AutoresetMode.NEXT_STEP)
-
-
 @pytest.mark.parametrize("info", [None, [], 0, ["a"]])
-@pytest.mark.parametrize("build", [sync, parallel, both_ways])
+@pytest.mark.parametrize("build", [sync, parallel])
 def test_steps_whose_info_is_no_dict_are_refused(build: Any, info: Any) -> None:
     """`SyncVectorEnv` and `DummyVecEnv` fail there, too, by writing into it."""
     env = build([lambda: Returns(step=lambda *result: (*result[:4], info))])

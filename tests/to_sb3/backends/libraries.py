@@ -44,11 +44,13 @@ def made_atari(mode: AutoresetMode, **kwargs: Any) -> Any:
     return closed_later(gym.make_vec("ALE/Breakout-v5", 2, **how, **kwargs))
 
 
-def pool(num_envs: int, limit: int = 500, seed: int = 1, **kwargs: Any) -> Any:
+def pool(
+    num_envs: int, limit: int = 500, seed: int = 1, task: str = "CartPole-v1", **kwargs: Any
+) -> Any:
     envpool = pytest.importorskip("envpool", reason="drives EnvPool")
     return closed_later(
         envpool.make(
-            "CartPole-v1",
+            task,
             env_type="gymnasium",
             num_envs=num_envs,
             max_episode_steps=limit,
@@ -60,21 +62,8 @@ def pool(num_envs: int, limit: int = 500, seed: int = 1, **kwargs: Any) -> Any:
 
 def lives_pool(num_envs: int, limit: int = 27000, **kwargs: Any) -> Any:
     """Breakout, whose episodes end with a life."""
-    envpool = pytest.importorskip("envpool", reason="drives EnvPool")
-    return closed_later(
-        envpool.make(
-            "Breakout-v5",
-            env_type="gymnasium",
-            num_envs=num_envs,
-            max_episode_steps=limit,
-            episodic_life=True,
-            seed=1,
-            img_height=20,
-            img_width=20,
-            stack_num=1,
-            **kwargs,
-        )
-    )
+    small = {"img_height": 20, "img_width": 20, "stack_num": 1}
+    return pool(num_envs, limit, task="Breakout-v5", episodic_life=True, **small, **kwargs)
 
 
 def jax_env(name: str, num_envs: int, limit: int) -> Any:
