@@ -207,10 +207,6 @@ class SyncRows(EnvRows):
         forget_endings(self._env)
         return super().reset(seeds, options)
 
-    def render(self) -> Any:
-        """One frame for each row."""
-        return self._env.render()
-
     def close(self) -> None:
         """Close the vector environment, and with it each sub-environment."""
         self._env.close()
