@@ -183,7 +183,8 @@ def test_subclass_of_the_adapter_is_not_thrown_away(name: str) -> None:
 
     cls = type("Own", (sb3compat.VectorEnvAdapter,), {name: own})
     vec_env = vec_envs.DummyVecEnv(fns(2))
-    assert sb3compat.to_sb3(sb3compat.VectorEnvAdapter(vec_env)) is vec_env
+    for plain in (vec_env, sb3compat.VectorEnvAdapter(vec_env)):
+        assert sb3compat.to_sb3(plain) is vec_env
     adapter = cls(vec_env)
     assert getattr(sb3compat.to_sb3(adapter), "env", None) is adapter
 

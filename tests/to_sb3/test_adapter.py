@@ -13,20 +13,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sb3compat
 from tests.envs import MakeEnv, fns, script
 from tests.lockstep import same
-from tests.native import NativeEnv
-from tests.to_sb3.driving import SAME_STEP, SOURCES, Gives, class_of, made, mode_of, step
+from tests.to_sb3.driving import SOURCES, Gives, class_of, made, mode_of, step
 
 
 def adapted(n: int = 2, **kwargs: Any) -> Any:
     return sb3compat.to_sb3(SyncVectorEnv(fns(n, **kwargs)))
-
-
-def test_vec_env_is_returned_as_it_is() -> None:
-    common = pytest.importorskip("stable_baselines3.common.vec_env")
-    env = common.DummyVecEnv([MakeEnv(script(), 0)])
-    assert sb3compat.to_sb3(env) is env
-    ours = adapted()
-    assert sb3compat.to_sb3(ours) is ours
 
 
 def test_adapter_is_a_vec_env() -> None:
@@ -58,15 +49,6 @@ def test_terminal_keys_of_sub_environments_are_dropped(name: str, mode: Autorese
         assert info["terminal_observation"].shape == (3,)
         assert info["TimeLimit.truncated"] is False
     env.close()
-
-
-def test_infos_are_distinct_plain_dicts() -> None:
-    env = sb3compat.to_sb3(NativeEnv(fns(3, infos="none"), SAME_STEP))
-    env.reset()
-    infos = step(env)[3]
-    assert {type(info) for info in infos} == {dict}
-    assert len({id(info) for info in infos}) == 3
-    assert all(info["TimeLimit.truncated"] is False for info in infos)
 
 
 @class_of
