@@ -59,8 +59,9 @@ class Tap(AnyWrapper):
     own way, and the wrappers may have changed the arguments.
     """
 
-    def __init__(self, env: AnyVectorEnv) -> None:
-        super().__init__(env)
+    def __init__(self, base: Base) -> None:
+        super().__init__(base.env)
+        self._sb3compat_base = base
         self._sb3compat_within: Wrapped | None = None
 
     def reset(self, *, seed: Any = None, options: Options | None = None) -> VectorResetResult:
@@ -72,7 +73,11 @@ class Tap(AnyWrapper):
     def step(self, actions: Action) -> VectorStepResult:
         """Step all rows."""
         within = self._sb3compat_within
-        return self.env.step(actions) if within is None else within.step_arrived(actions)
+        if within is not None:
+            return within.step_arrived(actions)
+        # An interrupted step of the user is noted as well.
+        result: VectorStepResult = self._sb3compat_base.call(self.env.step, actions)
+        return result
 
     def render(self) -> Any:
         """The frames."""
@@ -136,7 +141,7 @@ class Wrapped:
         self.env, self.base = env, base
         *_, innermost = wrappers_of(env)
         if not isinstance(innermost, Tap):
-            innermost.env = innermost = Tap(innermost.env)
+            innermost.env = innermost = Tap(base)
         self._tap = innermost
         self.own_keys: Mapping[str, Flags | None] = {}
         # Whether the adapter resets, or steps; how often the wrappers have stepped and reset since.
