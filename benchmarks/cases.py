@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -27,9 +26,7 @@ import sb3compat
 from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.split_infos import split_infos
 from sb3compat._ipc.framing import header
-from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.messages import dumps_command, dumps_make
-from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.worker import Worker
 
@@ -271,9 +268,8 @@ def used(what: str, n: int, ours: Work, other: str, theirs: Work, rounds: int, a
 def native_part(n: int) -> Work:
     """The step of a worker whose part is a native environment, here in this process."""
     worker = Worker(lambda size, way: bytearray(size))
-    described = pickle.loads(worker.run(dumps_make([partial(make_native, num_envs=n)], 0))[1])
-    shapes = shapes_of(*layouts(described.spaces, n))
-    worker.run(dumps_command("attach", shapes, n, slice(0, n), None))
+    worker.run(dumps_make([partial(make_native, num_envs=n)], 0))
+    worker.run(dumps_command("attach", n, slice(0, n), None))
     worker.run(dumps_command("reset", [None] * n, None))
     actions = make_actions(n)
 

@@ -22,7 +22,6 @@ from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.made_once import check_made_once
-from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
 from sb3compat._parallel.source import ParallelRows, WorkerTimes
@@ -209,7 +208,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         observations, actions = layouts(spaces, sum(counts))
         source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
         self._parallel = source
-        team.attach(shapes_of(observations, actions), source.rows, parts)
+        team.attach(observations, actions, source.rows, parts)
         self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec

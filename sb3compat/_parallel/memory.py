@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
 from multiprocessing.connection import Connection
@@ -21,15 +22,6 @@ from sb3compat._convert.types import Array, Flags, Rewards
 
 # Arrays begin at cache lines.
 _LINE_BYTES = 64
-
-ArrayShape = tuple[tuple[int, ...], Any]
-
-
-class Shapes(NamedTuple):
-    """The shape and dtype of one row, for each leaf of the two spaces."""
-
-    observations: list[ArrayShape]
-    actions: list[ArrayShape]
 
 
 class Buffers(NamedTuple):
@@ -52,40 +44,36 @@ class Buffers(NamedTuple):
     truncated: Flags
 
 
-def shapes_of(observations: Observations, actions: Actions) -> Shapes:
-    """The shapes of the leaves of both spaces."""
-    first, second = (
-        [(leaf.shape, leaf.dtype) for leaf in layout.leaves] for layout in (observations, actions)
-    )
-    return Shapes(first, second)
+def size_of(observations: Observations, actions: Actions) -> int:
+    """How many bytes the buffers of these batches take."""
+    return sum(_stride(*one) for one in _arrays(observations, actions))
 
 
-def size_of(shapes: Shapes, num_envs: int) -> int:
-    """How many bytes the buffers of so many rows take."""
-    return max(1, sum(_stride(one, num_envs) for one in _all(shapes)))
-
-
-def buffers_in(memory: Any, shapes: Shapes, num_envs: int) -> Buffers:
-    """The buffers as views of memory, a block of `size_of(shapes, num_envs)` bytes."""
+def buffers_in(memory: Any, observations: Observations, actions: Actions) -> Buffers:
+    """The buffers as views of memory, a block of `size_of(observations, actions)` bytes."""
     arrays, offset = [], 0
-    for shape, dtype in _all(shapes):
-        arrays.append(np.ndarray((num_envs, *shape), dtype, memory, offset))
-        offset += _stride((shape, dtype), num_envs)
-    leaves = len(shapes.observations)
+    for shape, dtype in _arrays(observations, actions):
+        arrays.append(np.ndarray(shape, dtype, memory, offset))
+        offset += _stride(shape, dtype)
+    leaves = len(observations.leaves)
     return Buffers(
         arrays[:leaves], arrays[leaves : 2 * leaves], arrays[2 * leaves : -3], *arrays[-3:]
     )
 
 
-def _all(shapes: Shapes) -> Sequence[ArrayShape]:
-    flags: ArrayShape = ((), np.bool_)
-    observations = shapes.observations
-    return [*observations, *observations, *shapes.actions, ((), np.float32), flags, flags]
+def _arrays(
+    observations: Observations, actions: Actions
+) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
+    """The shape and dtype of each buffer, in order."""
+    n = observations.num_envs
+    for leaf in (*observations.leaves, *observations.leaves, *actions.leaves):
+        yield (n, *leaf.shape), leaf.dtype
+    for kind in (np.float32, np.bool_, np.bool_):
+        yield (n,), np.dtype(kind)
 
 
-def _stride(one: ArrayShape, num_envs: int) -> int:
-    size = num_envs * int(np.prod(one[0], dtype=np.int64)) * np.dtype(one[1]).itemsize
-    return -(-size // _LINE_BYTES) * _LINE_BYTES
+def _stride(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return -(-math.prod(shape) * dtype.itemsize // _LINE_BYTES) * _LINE_BYTES
 
 
 class Place(NamedTuple):

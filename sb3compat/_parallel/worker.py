@@ -17,7 +17,7 @@ from sb3compat._convert.types import Command, Options, Seeds
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.extras import Extras, no_extras, tables_of
 from sb3compat._parallel.made_once import environments_in, position_of
-from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, size_of
+from sb3compat._parallel.memory import Buffers, buffers_in, size_of
 from sb3compat._parallel.messages import (
     Described,
     can_send,
@@ -25,7 +25,7 @@ from sb3compat._parallel.messages import (
     dumps_answer,
     failure_of,
 )
-from sb3compat._parallel.parts import EnvFn, Part, Parts
+from sb3compat._parallel.parts import EnvFn, Part, Parts, layouts
 from sb3compat._parallel.program import Program
 
 NOTHING = dumps(None)
@@ -185,15 +185,16 @@ class Worker:
             list(map(position_of, parts.envs, before)),
         )
 
-    def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:
+    def _attach(self, num_envs: int, rows: slice, way: Any) -> bool:
         """Write into the arrays from now on; returns whether the parent shares their memory."""
-        size = size_of(shapes, num_envs)
+        batches = layouts(self._parts.spaces, num_envs)
+        size = size_of(*batches)
         memory = self._memory(size, way)
         self.shares = memory is not None
         if memory is None:
             # For all rows, so that they have their numbers; it takes only what is written to.
             memory = np.zeros(size, np.uint8)
-        self.buffers, self.rows = buffers_in(memory, shapes, num_envs), rows
+        self.buffers, self.rows = buffers_in(memory, *batches), rows
         first = rows.start
         for part in self._parts:
             first = part.number_from(first)

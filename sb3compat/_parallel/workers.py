@@ -16,9 +16,11 @@ from functools import partial
 from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import Array
 from sb3compat._parallel.exchanges import WorkerExchange
-from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
+from sb3compat._parallel.memory import Buffers, Segment, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
 from sb3compat._parallel.parts import EnvFn, check_replacement
 from sb3compat._parallel.program import Program, refuse_rerun
@@ -80,7 +82,6 @@ class Workers(ABC):
         self._held = list(held)
         self._starting: Starting
         self._segment: Segment
-        self._shapes: Shapes
         self._rows: Sequence[slice] = ()
         # What the first workers have made: a new one has to make the same.
         self._parts: Sequence[Described] = ()
@@ -159,19 +160,25 @@ class Workers(ABC):
             self._send(make)
             return self._made(workers, self._timeout)
 
-    def attach(self, shapes: Shapes, rows: Sequence[slice], parts: Sequence[Described]) -> None:
+    def attach(
+        self,
+        observations: Observations,
+        actions: Actions,
+        rows: Sequence[slice],
+        parts: Sequence[Described],
+    ) -> None:
         """Make the arrays, and tell each worker which rows of them are its own.
 
         Args:
-            shapes: The shapes of the arrays, by the spaces of the first worker.
+            observations: The layout of a batch of all rows; that of the workers is the same.
+            actions: The layout of a batch of their actions.
             rows: The rows of each worker.
             parts: What each of them has made.
         """
-        self._shapes, self._rows, self._parts = shapes, rows, parts
-        num_envs = rows[-1].stop
-        self._segment = Segment(size_of(shapes, num_envs))
+        self._rows, self._parts = rows, parts
+        self._segment = Segment(size_of(observations, actions))
         self._held.append(self._segment)
-        self.buffers = buffers_in(self._segment.memory, shapes, num_envs)
+        self.buffers = buffers_in(self._segment.memory, observations, actions)
         self._hand_over(dict(enumerate(parts)))
 
     def restart(self, worker: int) -> None:
@@ -286,8 +293,10 @@ class Workers(ABC):
 
     def _hand_over(self, made: Mapping[int, Described]) -> dict[int, bool]:
         """Hand the arrays to workers that have made this; whether they share memory with us."""
-        what, way = ("attach", self._shapes, self._rows[-1].stop), self._way_to_memory()
-        messages = {worker: dumps_command(*what, self._rows[worker], way) for worker in made}
+        num_envs, way = self._rows[-1].stop, self._way_to_memory()
+        messages = {
+            worker: dumps_command("attach", num_envs, self._rows[worker], way) for worker in made
+        }
         self._send(messages, self._timeout)
         self._send_memory(messages.keys() & self._exchange.owed.keys())
         return self._made(list(made), self._timeout)

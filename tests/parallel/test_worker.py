@@ -7,9 +7,7 @@ from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
-from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.messages import Failure, dumps_command
-from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import Worker
 from tests.envs import BOX, ScriptedEnv, fns, script
 from tests.native import NativeEnv
@@ -22,9 +20,8 @@ def answer(held: Worker, *command: Any) -> Any:
 def holding(make: Any, n: int = 1) -> Worker:
     """A worker with n rows, which were reset."""
     held = Worker(lambda size, _: bytearray(size), [lambda row=row: make(row) for row in range(n)])
-    described = answer(held, "make", None, 0)
-    shapes = shapes_of(*layouts(described.spaces, n))
-    assert answer(held, "attach", shapes, n, slice(0, n), None) is True
+    answer(held, "make", None, 0)
+    assert answer(held, "attach", n, slice(0, n), None) is True
     answer(held, "reset", [None] * n, [{}] * n)
     return held
 
@@ -49,8 +46,8 @@ def test_rows_of_a_part_are_asked_together_in_any_order() -> None:
     """A native environment has to be asked for all of its rows at once."""
     env: Any = NativeEnv(fns(2), AutoresetMode.SAME_STEP)
     held = Worker(lambda size, _: bytearray(size), [lambda: env, *fns(1)])
-    described = answer(held, "make", None, 0)
-    answer(held, "attach", shapes_of(*layouts(described.spaces, 3)), 3, slice(0, 3), None)
+    answer(held, "make", None, 0)
+    answer(held, "attach", 3, slice(0, 3), None)
     answers = answer(held, "ask", dict.fromkeys([0, 2, 1], ("set", "mark", 7)))
     assert {row: pickle.loads(data) for row, data in answers.items()} == {0: None, 1: None, 2: None}
     assert env.mark == 7
