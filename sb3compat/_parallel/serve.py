@@ -18,6 +18,7 @@ from typing import Any
 from sb3compat._convert.types import Array
 from sb3compat._ipc.ready import HAS_POLL, READABLE
 from sb3compat._parallel.memory import Place, open_memory, receive_memory
+from sb3compat._parallel.messages import dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.worker import Worker
 
@@ -67,8 +68,7 @@ def serve(
         while _answer(pipe, worker, look):
             pass
     except (EOFError, OSError):  # the parent is gone
-        with suppress(BaseException):
-            worker.close()
+        worker.run(dumps_command("close"))
 
 
 def _answer(pipe: Connection[Any, Any], worker: Worker, look: Callable[[], object] | None) -> bool:

@@ -66,17 +66,6 @@ class Worker:
         self._parts = Parts()
         self.spin: Spin | None = None
         self._program: Program | None = None
-        self._commands: dict[str, Callable[..., object]] = {
-            "attach": self._attach,
-            "begin": self._begin,
-            "make": self._make,
-            "check_options": self._check_options,
-            "reset": self._reset,
-            "render": self._render,
-            "ask": self._ask,
-            "close": self.close,
-            "times": self._times,
-        }
         # How long the steps have taken, if time is measured.
         self._seconds = 0.0
         # The rows or the function that an exception concerns.
@@ -84,14 +73,15 @@ class Worker:
         self._where = "a command"
 
     def run(self, data: bytes) -> tuple[str, bytes]:
-        """Run a command; returns its name and the answer.
+        """Run a command by the method `_name`; returns its name and the answer.
 
         The name is empty where the command cannot be unpickled here.
         """
         name = ""
         try:
             name, *args = pickle.loads(data)
-            return name, dumps_answer(self._commands[name](*args), self._row, self._where)
+            result = getattr(self, f"_{name}")(*args)
+            return name, dumps_answer(result, self._row, self._where)
         except BaseException as error:
             return name, dumps(failure_of(error, self._row, self._where))
 
@@ -168,7 +158,7 @@ class Worker:
             if self._program is not None:
                 self._program.note(error)
             with suppress(BaseException):
-                self.close()
+                self._close()
             raise
         first = parts.envs[0]
         spec = getattr(first, "spec", None)
@@ -253,7 +243,7 @@ class Worker:
             row: dumps_answer(value, row, where) for row, value in zip(rows, values, strict=True)
         }
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Close everything, also after an error of one part."""
         errors: list[BaseException] = []
         envs, self._parts.envs = self._parts.envs, []
