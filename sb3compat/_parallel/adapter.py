@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
@@ -20,7 +21,6 @@ from sb3compat._convert.arguments import (
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
-from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.made_once import check_made_once
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
@@ -145,7 +145,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             workers = plain_count("workers", workers)
         # Refused before a process is started.
         check_one_of("backend", backend, _BACKENDS)
-        check_one_of("start_method", start_method, (None, *start_methods()))
+        methods = None, *multiprocessing.get_all_start_methods()
+        check_one_of("start_method", start_method, methods)
         check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
         check_flag("parent_steps", parent_steps)
         check_flag("copy", copy)

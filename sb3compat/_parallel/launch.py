@@ -77,11 +77,6 @@ class FreshProcess(subprocess.Popen[bytes]):
         self._sentinel.close()
 
 
-def start_methods() -> list[str]:
-    """What `start_method` may be, besides None."""
-    return multiprocessing.get_all_start_methods()
-
-
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Block the signals of this thread, and of the new process, while a worker is started.

@@ -346,8 +346,9 @@ class ParallelRows:
             self._exchange({worker: ("times",)})  # the next command notices if it has died again
 
     def _batch(self, own_arrays: Sequence[OwnArray]) -> list[Array]:
-        shared = self._workers.observations(copy=self._copy)
-        batch = [joined(array, number, own_arrays) for number, array in enumerate(shared)]
+        shared = self._workers.buffers.observations
+        arrays = [array.copy() for array in shared] if self._copy else shared
+        batch = [joined(array, number, own_arrays) for number, array in enumerate(arrays)]
         if self.restarts:
             self._last = [array.copy() for array in batch]
         return batch

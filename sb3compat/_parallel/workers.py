@@ -139,18 +139,17 @@ class Workers(ABC):
         """
         refuse_rerun()
         workers = range(len(self._shares)) if workers is None else workers
+        forked = {worker: self._has_functions(worker) for worker in workers}
         # Before any is started.
         make = {
-            worker: dumps_make(
-                None if self._has_functions(worker) else self._shares[worker], self._firsts[worker]
-            )
-            for worker in workers
+            worker: dumps_make(None if fork else self._shares[worker], self._firsts[worker])
+            for worker, fork in forked.items()
         }
-        begin = dict.fromkeys(workers, dumps_command("begin", None, self._spin_seconds))
-        others = [worker for worker in workers if not self._has_functions(worker)]
-        if others:
-            message = dumps_command("begin", Program.this(), self._spin_seconds)
-            begin |= dict.fromkeys(others, message)
+        message = {
+            fork: dumps_command("begin", None if fork else Program.this(), self._spin_seconds)
+            for fork in {*forked.values()}
+        }
+        begin = {worker: message[fork] for worker, fork in forked.items()}
         with Starting(self.noun, self._shares, self._notes_number) as self._starting:
             self._launch(workers)
             # Interpreters take some seconds to start, to which the user's limit does not apply.
@@ -237,11 +236,6 @@ class Workers(ABC):
         if late:
             raise self._late(late)
         return self._exchange.taken()
-
-    def observations(self, *, copy: bool) -> list[Array]:
-        """The observations of all rows; with `copy`, in arrays that nothing else uses."""
-        arrays = self.buffers.observations
-        return [array.copy() for array in arrays] if copy else arrays
 
     def close(self, *, patient: bool = True, under_way: bool = False) -> None:
         """Have the workers close their parts, and end them. In a fork, it has no effect.

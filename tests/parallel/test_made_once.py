@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
 import pickle
 from contextlib import closing
 from functools import partial
@@ -15,7 +16,6 @@ from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat._ipc import by_value
-from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.made_once import check_made_once, environments_in, position_of
 from tests.envs import MakeEnv, script
 from tests.parallel.teams import forked
@@ -74,7 +74,7 @@ def test_what_is_returned_is_found_in_copies_of_the_functions(way: str) -> None:
         check_made_once(functions, returned)
 
 
-@pytest.mark.parametrize("method", [None, *start_methods()])
+@pytest.mark.parametrize("method", [None, *multiprocessing.get_all_start_methods()])
 def test_one_environment_is_refused_whatever_the_number_of_workers(method: str | None) -> None:
     env = MakeEnv(script(), 0)()
     for workers in (1, 2):

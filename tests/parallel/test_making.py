@@ -179,13 +179,6 @@ def limited(env: Any, seconds: float) -> Any:
     return env
 
 
-@pytest.fixture
-def flag(tmp_path: Path) -> Path:
-    path = tmp_path / "flag"
-    path.touch()
-    return path
-
-
 def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_again(
     tmp_path: Path,
 ) -> None:
