@@ -52,22 +52,17 @@ class Signs:
         """How many seconds it has taken so far."""
         return self._now() - self._begin
 
-    def tell(self, line: Callable[[], str], details: Callable[[], str] | None = None) -> None:
-        """Show the progress, if it is time to do so.
-
-        Args:
-            line: Makes the text; called only where it is shown.
-            details: Makes the text for the log, where that is a longer one.
-        """
+    def tell(self, make_text: Callable[[], str]) -> None:
+        """Show the progress, if it is time to do so; the text is made only where it is shown."""
         now = self._now()
         if now < self._next_line:
             return
         self._next_line = now + TURN_SECONDS
         if now >= self._next_record:
             self._next_record = now + LOG_SECONDS
-            _log.info("%s", (details or line)())
+            _log.info("%s", make_text())
         if self._is_terminal():
-            text = f"sb3compat: {' '.join(line().split())}"
+            text = f"sb3compat: {' '.join(make_text().split())}"
             self._write(f"\r{text[: shutil.get_terminal_size().columns - 1]}\x1b[K")
             self._shown = True
 

@@ -6,6 +6,7 @@ pipe, as notes are short, and written only while parts are made.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -26,6 +27,9 @@ class _At(NamedTuple):
 
     function: int
     since: float
+
+
+_NOWHERE = _At(0, math.inf)
 
 
 class Starting:
@@ -56,7 +60,7 @@ class Starting:
         """Record that this process itself calls this function now, and show it."""
         self._note(function)
         workers = range(len(self._shares))
-        self._signs.tell(lambda: self._line(workers, workers, making=True))
+        self._signs.tell(lambda: self._text(workers, workers, making=True))
 
     def watch(
         self, workers: Collection[int], owed: Collection[int], *, making: bool
@@ -73,10 +77,7 @@ class Starting:
 
         def watch(left: float | None) -> float | None:
             self._read()
-            self._signs.tell(
-                lambda: self._line(workers, owed, making=making),
-                lambda: self._record(workers, owed, making=making),
-            )
+            self._signs.tell(lambda: self._text(workers, owed, making=making))
             return TURN_SECONDS if left is None else min(left, TURN_SECONDS)
 
         return watch
@@ -92,31 +93,24 @@ class Starting:
         more = len(workers) - len(texts)
         return "\n".join([*texts, *[f"{more} more are late as well."] * bool(more)])
 
-    def _line(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
-        """The progress of all workers, and the function that takes longest."""
-        if not making:
-            done = len(workers) - len(owed)
-            return (
-                f"{done} of {len(workers)} workers have started, after {self._signs.passed:.0f} s"
-            )
-        made, count = 0, 0
-        for worker in workers:
-            count += len(self._shares[worker])
-            own = self._at.get(worker)
-            begun = 0 if own is None else own.function - self._firsts[worker]
-            made += begun if worker in owed else len(self._shares[worker])
-        text = f"{made} of {count} parts are made, after {self._signs.passed:.0f} s"
-        slowest = min(
-            (w for w in owed if w in self._at), key=lambda w: self._at[w].since, default=None
+    def _text(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
+        """The progress of all workers, and where those are that take longest."""
+        done, count, what = len(workers) - len(owed), len(workers), "workers have started"
+        if making:
+            count, what = sum(len(self._shares[worker]) for worker in workers), "parts are made"
+            done = sum(self._made(worker, owed) for worker in workers)
+        slow = sorted(owed, key=lambda worker: self._at.get(worker, _NOWHERE).since)
+        some = [f"worker {worker}: {self._where(worker)}" for worker in slow[:_MOST_WORKERS]]
+        more = [f"and {len(slow) - _MOST_WORKERS} more workers"] * (len(slow) > _MOST_WORKERS)
+        return "; ".join(
+            [f"{done} of {count} {what}, after {self._signs.passed:.0f} s", *some, *more]
         )
-        return text if slowest is None else f"{text}; {self._where(slowest)}"
 
-    def _record(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
-        """The same with each worker."""
-        line = self._line(workers, owed, making=making).partition(";")[0]
-        some = [f"worker {worker}: {self._where(worker)}" for worker in sorted(owed)]
-        more = f"and {len(some) - _MOST_WORKERS} more workers"
-        return "; ".join([line, *some[:_MOST_WORKERS], *[more] * (len(some) > _MOST_WORKERS)])
+    def _made(self, worker: int, owed: Collection[int]) -> int:
+        """How many parts a worker has made."""
+        if worker not in owed:
+            return len(self._shares[worker])
+        return self._at[worker].function - self._firsts[worker] if worker in self._at else 0
 
     def _where(self, worker: int) -> str:
         """Which function a worker calls, or which it has, and for how long."""
