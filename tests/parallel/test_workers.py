@@ -152,15 +152,6 @@ def test_replaced_worker_with_other_rows_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody_is_left")
-def test_worker_that_is_lost_before_the_first_reset_is_replaced_by_it() -> None:
-    env = forked(known(), 2, on_worker_lost="restart")
-    OPENED.append(env)
-    processes_of(env)[0].kill()
-    env.reset()
-    env.step(ACTIONS)
-
-
-@pytest.mark.usefixtures("nobody_is_left")
 def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
     env = opened(known(), on_worker_lost="restart")
     processes_of(env)[0].kill()
@@ -172,11 +163,12 @@ def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
 
 
 @pytest.mark.usefixtures("nobody_is_left")
-def test_options_are_set_although_a_worker_is_lost() -> None:
+def test_worker_that_is_lost_before_the_first_reset_takes_options_and_is_replaced_by_it() -> None:
     def several() -> Any:
         return SyncVectorEnv([lambda: Known(0)] * 2)
 
-    env = opened([several] * 2, 2, on_worker_lost="restart")
+    env = forked([several] * 2, 2, on_worker_lost="restart")
+    OPENED.append(env)
     processes_of(env)[0].kill()
     env.set_options({"x": 3})  # checks them where rows share options
     env.reset()
