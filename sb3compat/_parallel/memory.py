@@ -43,6 +43,11 @@ class Buffers(NamedTuple):
     ended: Flags
     truncated: Flags
 
+    @property
+    def results(self) -> list[Array]:
+        """What a step always returns."""
+        return [*self.observations, self.rewards, self.ended, self.truncated]
+
 
 def size_of(observations: Observations, actions: Actions) -> int:
     """How many bytes the buffers of these batches take."""

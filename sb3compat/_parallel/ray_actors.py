@@ -16,7 +16,7 @@ from sb3compat._parallel.memory import Place
 from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.ray_cluster import connect, not_started, session
-from sb3compat._parallel.serve import Ran, RowsActor, Stepped, node_id
+from sb3compat._parallel.serve import Ran, RowsActor, node_id
 from sb3compat._parallel.workers import Workers
 from sb3compat.errors import WorkerError
 
@@ -66,7 +66,7 @@ class ActorExchange(WorkerExchange):
         super().__init__({}, restarts=restarts)
         self._actors = actors
         self.owed: dict[int, Any] = {}
-        self.arrays: dict[int, tuple[Any, ...]] = {}
+        self.arrays: dict[int, list[Array]] = {}
 
     def send(self, messages: Mapping[int, Any], timeout: float | None = None) -> None:
         """Call a method of each actor; Ray takes any message at once."""
@@ -109,17 +109,17 @@ class ActorExchange(WorkerExchange):
 
     def _take_answer(self, worker: int, ref: Any) -> None:
         del self.owed[worker]  # first, as no second answer will come if this one cannot be loaded
-        answer: Ran | Stepped
+        ran: Ran
         try:
             self._actors[worker].check()
             with _raised_by_handlers():
-                answer = ray.get(ref)
+                ran = ray.get(ref)
         except ray.exceptions.RayError as error:
             self.dead[worker] = error
         else:
-            self._load(worker, answer[0])
+            self._load(worker, ran[0])
             failed = isinstance(self.answers.get(worker), Failure)
-            self.arrays[worker] = () if failed else answer[1:]
+            self.arrays[worker] = [] if failed else ran[1] or []
 
 
 @contextmanager
@@ -175,17 +175,12 @@ class Actors(Workers):
     def collect(self) -> dict[int, Any]:
         """The answers that are owed, by worker; arrays that come with them are written."""
         answers = super().collect()
+        results = self.buffers.results
         for worker in answers:
-            self._write(self._rows[worker], *self._answered.arrays.pop(worker))
+            arrays = self._answered.arrays.pop(worker)
+            for array, values in zip(results, arrays, strict=False):
+                array[self._rows[worker]] = values
         return answers
-
-    def _write(self, rows: slice, observations: list[Array] | None = None, *others: Any) -> None:
-        out = self.buffers
-        if observations is not None:
-            for array, values in zip(out.observations, observations, strict=True):
-                array[rows] = values
-        if others:
-            out.rewards[rows], out.ended[rows], out.truncated[rows] = others
 
     def _launch(self, workers: Sequence[int]) -> None:
         if not ray.is_initialized():

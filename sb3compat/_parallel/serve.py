@@ -24,12 +24,10 @@ from sb3compat._parallel.worker import Worker
 
 # The command of which there are most is no pickle.
 STEP = b"step"
-# A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
-# observations if there are new ones. None means that the arrays are in memory shared with the
-# parent.
+# The answer to a command, and the new values of `Buffers.results`; a reset has only observations.
+# None means that nothing is new, or in memory shared with the parent. A tuple, as a class of ours
+# would cost Ray's serializer more.
 Ran = tuple[bytes, list[Array] | None]
-# Of a step also rewards, ended and truncated.
-Stepped = tuple[bytes, list[Array], Array, Array, Array]
 
 
 def serve(
@@ -110,16 +108,14 @@ class RowsActor:
             return answer, None
         return answer, self._own(self._worker.buffers.observations)
 
-    def step(self, actions: list[Array] | None) -> Ran | Stepped:
+    def step(self, actions: list[Array] | None) -> Ran:
         """Step all rows; without actions where these are in shared memory."""
         if actions is None:
             return self._worker.step(), None
         out = self._worker.buffers
         for array, values in zip(self._own(out.actions), actions, strict=True):
             array[...] = values
-        answer = self._worker.step()
-        rewards, ended, truncated = self._own([out.rewards, out.ended, out.truncated])
-        return answer, self._own(out.observations), rewards, ended, truncated
+        return self._worker.step(), self._own(out.results)
 
     def _own(self, arrays: list[Array]) -> list[Array]:
         return [array[self._worker.rows] for array in arrays]
