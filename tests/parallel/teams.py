@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -75,11 +75,15 @@ def forked(fns: Sequence[Part], workers: int | None = None, **kwargs: Any) -> Pa
     return ParallelVecEnv(fns, workers=workers, start_method="fork", **kwargs)
 
 
-def parts_of(fns: Sequence[MakeEnv], shape: Sequence[tuple[str, int]]) -> list[Part]:
+def parts_of(
+    fns: Sequence[MakeEnv],
+    shape: Sequence[tuple[str, int]],
+    kinds: Mapping[str, Callable[[Sequence[MakeEnv]], Any]] = KINDS,
+) -> list[Part]:
     """Parts of so many rows each, of these kinds; `"single"` is one row by itself."""
     parts: list[Part] = []
     for (kind, _), own in zip(shape, split(fns, [count for _, count in shape]), strict=True):
-        parts += own if kind == "single" else [partial(KINDS[kind], own)]
+        parts += own if kind == "single" else [partial(kinds[kind], own)]
     return parts
 
 

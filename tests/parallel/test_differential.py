@@ -62,21 +62,19 @@ def test_native_parts_equal_dummy_vec_env(data: st.DataObject, workers: int, cha
     chosen = replace(chosen, observation_space=space)
     # Parts keep their dtype, and these would change it.
     keeps = space.shape != () and space.dtype != np.float32
-
-    def build(fns: Any) -> Any:
-        own = split(fns, [count for _, count in shape])
-        parts: list[Any] = []
-        for (kind, _), some in zip(shape, own, strict=True):
-            cls = RestartsRows if kind == "restarting" else NativeEnv
-            part = partial(native, some, cls, mode, Form(changes=changes and keeps))
-            parts += some if kind == "single" else [part]
-        return forked(parts, workers)
-
+    kinds = {
+        name: partial(native, cls=cls, mode=mode, form=Form(changes=changes and keeps))
+        for name, cls in (("native", NativeEnv), ("restarting", RestartsRows))
+    }
     n = sum(count for _, count in shape)
-    program = [*data.draw(programs(n)), *(("step", number) for number in range(8))]
-    # They take one seed, and the same options.
-    program = [(name, given[0] if isinstance(given, list) else given) for name, given in program]
-    lockstep(chosen, n, build, program)
+    program = alike([*data.draw(programs(n)), *(("step", number) for number in range(8))])
+    build: Any = partial(forked, workers=workers)
+    lockstep(chosen, n, lambda fns: build(parts_of(fns, shape, kinds)), program)
+
+
+def alike(program: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The program for a native environment, which takes one seed, and the same options."""
+    return [(name, given[0] if isinstance(given, list) else given) for name, given in program]
 
 
 class KeepsInfos(RestartsRows):
@@ -285,7 +283,7 @@ def forked_async(fns: Any, **kwargs: Any) -> Any:
     return AsyncVectorEnv(fns, context="fork", **kwargs)
 
 
-OWN_KINDS: dict[str, Callable[[Any, Any], Any]] = {
+OWN_KINDS: dict[str, Callable[..., Any]] = {
     "vec_env": lambda fns, dtype: Cast(dummy(fns), dtype),
     "nested": lambda fns, dtype: forked([lambda: OWN_KINDS["vec_env"](fns, dtype)]),
     "native": lambda fns, dtype: cast_vector(native(fns), dtype),
@@ -310,26 +308,13 @@ def test_parts_of_every_kind_keep_their_dtype(data: st.DataObject, workers: int)
     chosen = script(
         observation_space=space, lengths=(1, 3), endings=data.draw(st.permutations(ENDINGS))
     )
-
-    def build(fns: Any) -> Any:
-        own = split(fns, [count for _, count in shape])
-        return forked(
-            [
-                lambda kind=kind, some=some: OWN_KINDS[kind](some, dtype)
-                for (kind, _), some in zip(shape, own, strict=True)
-            ],
-            workers,
-        )
-
+    build: Any = partial(forked, workers=workers)
+    own_kinds = {kind: partial(make, dtype=dtype) for kind, make in OWN_KINDS.items()}
     program = data.draw(programs(n))
-    if any(kind == "native" for kind, _ in shape):  # which takes one seed, and the same options
-        program = [
-            (name, given[0] if isinstance(given, list) else given) for name, given in program
-        ]
     lockstep(
         chosen,
         n,
-        build,
-        program,
+        lambda fns: build(parts_of(fns, shape, own_kinds)),
+        alike(program) if any(kind == "native" for kind, _ in shape) else program,
         refer=lambda fns: Beside([Cast(sb3.DummyVecEnv(fns), dtype)]),
     )
