@@ -70,9 +70,6 @@ def test_rows_are_spread_evenly_in_order_of_parts() -> None:
     assert env.get_attr("row") == list(range(7))
     assert repr(env) == "<ParallelVecEnv, 7 rows in 3 workers>"
     env.close()
-    env = forked(fns(4), 2)
-    assert env.row_of_part == [0, 1, 2, 3]
-    env.close()
 
 
 @pytest.mark.parametrize(
