@@ -105,7 +105,6 @@ class Segment:
     """
 
     def __init__(self, size: int) -> None:
-        self.size = size
         self._file: FileIO | None = None
         if sys.platform == "win32":
             self.name = f"sb3compat-{os.getpid()}-{os.urandom(16).hex()}"

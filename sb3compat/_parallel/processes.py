@@ -49,9 +49,9 @@ class Processes(Workers):
         start_method: str | None,
         timeout: float | None,
         *,
-        restarts: bool = False,
-        parent_steps: bool = False,
-        spin_seconds: float = 0.0,
+        restarts: bool,
+        parent_steps: bool,
+        spin_seconds: float,
     ) -> None:
         self._start_method, self._spin_seconds = start_method, spin_seconds
         self._lines: dict[int, Line] = {}

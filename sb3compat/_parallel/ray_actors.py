@@ -162,7 +162,7 @@ class Actors(Workers):
         timeout: float | None,
         schedule_timeout: float | None,
         *,
-        restarts: bool = False,
+        restarts: bool,
     ) -> None:
         connect()
         self._options = dict(options)
