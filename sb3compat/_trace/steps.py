@@ -7,15 +7,14 @@ from copy import deepcopy
 from typing import Any, NoReturn
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import concatenate, create_empty_array
 
 from sb3compat._convert.types import Action
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.programs import affordable, due_rows, opening
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
+from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.subject.subject import Subject
 
 # Some clauses need so many ends of a row, and resets of all rows in the middle of episodes.
@@ -42,16 +41,20 @@ class Stepping:
     def __init__(
         self, env: Any, mode: AutoresetMode | None, rows: Sequence[int], seed: int, max_steps: int
     ) -> None:
-        if mode is None:
-            subject = Subject(lambda: env, "vec_env", env.num_envs, None, {})
-            self._space = env.action_space
-        else:
-            subject = Subject(lambda: env, "vector_env", env.num_envs, mode.value, {})
-            self._space = env.single_action_space
-        self.record = Record(subject)
+        space = env.action_space if mode is None else env.single_action_space
+        self.record = Record(
+            Subject(
+                lambda: env,
+                "vec_env" if mode is None else "vector_env",
+                env.num_envs,
+                None if mode is None else mode.value,
+                {},
+                action_space=space,
+            )
+        )
         self.record.lead = _no_other
         self._env, self._rows, self._seed, self._left = env, rows, seed, max_steps
-        self._spaces = [deepcopy(self._space) for _ in self.record.rows]
+        self._spaces = [deepcopy(space) for _ in self.record.rows]
         for i, space in enumerate(self._spaces):
             space.seed(seed + i)
         self._actions: list[Action] = [space.sample() for space in self._spaces]
@@ -101,7 +104,7 @@ class Stepping:
 
     def _step(self) -> Iterator[Op]:
         """A step; in DISABLED mode, a reset of the rows that ended follows, as a user has to."""
-        yield Op("step", (self._batch(),))
+        yield Op("step", (batch(self.record.subject, self._actions),))
         over = set(self.record.calls[-1].ended) - self._waiting
         for i in self.record.rows:
             if i not in self._waiting:
@@ -111,14 +114,6 @@ class Stepping:
         if rows := due_rows(self.record):
             mask = np.isin(self.record.rows, rows)
             yield Op("reset", kwargs={"options": {"reset_mask": mask}})
-
-    def _batch(self) -> Any:
-        """The actions of all rows; a `VecEnv` takes a list where they have parts."""
-        if self.record.family == "vec_env" and isinstance(self._space, spaces.Dict | spaces.Tuple):
-            return list(self._actions)
-        # Not None, as the space is one that can be batched.
-        out: Any = create_empty_array(self._space, len(self._actions), np.empty)
-        return concatenate(self._space, self._actions, out)
 
 
 def _no_other(*_: Any) -> NoReturn:
