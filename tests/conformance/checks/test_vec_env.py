@@ -187,6 +187,13 @@ def test_a_reproduction_reads_well() -> None:
     ]
 
 
+def test_a_reproduction_about_many_actions_has_them_in_its_log() -> None:
+    mutant = SPECIMENS["mutant", "vec_env-RewardsOnTheWayToTheNextStart"].factory
+    text = _reproduction("RewardsOnTheWayToTheNextStart", "last_reward_like_others")
+    with pytest.raises(AssertionError, match="should be that of the step"):
+        exec(text.replace("make_env = MyVecEnv", ""), {"make_env": mutant})
+
+
 # Without SB3
 
 WITHOUT_SB3 = """
