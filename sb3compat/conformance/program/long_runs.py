@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from sb3compat.conformance.program.prelude import distinct, ended, equal, part, row, snapshot
+from sb3compat.conformance.program.prelude import ended, part, row, snapshot
 
 
 def rows_of(env, obs):
@@ -140,17 +140,21 @@ def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, la
         rows = [numbers(value) for value in some]
         return np.array(rows, float) if len({len(row) for row in rows}) == 1 else np.zeros((0, 0))
 
-    if distinct(actions) <= 8:  # each has a reward of its own, rather than a multiple
-        known = [a for k, a in enumerate(actions) if not any(equal(a, b) for b in actions[:k])]
-        actions, last_actions = (
-            [[equal(a, other) for other in known] for a in some] for some in (actions, last_actions)
-        )
-    steps = [(before, after, actions), (befores, lasts, last_actions)]
-    steps = [tuple(map(table, each)) for each in (*steps, (befores, firsts, last_actions))]
-    size = steps[0][0].shape[1]
-    if size > 30 or any(s.shape[1] != size for each in steps for s in each[:2]):
-        return None
+    others, ends = [before, after, actions], [befores, lasts, last_actions]
+    steps = [[table(some) for some in each] for each in (others, ends, [befores, firsts, ends[2]])]
     rewards, last_rewards = np.array(rewards, float), np.array(last_rewards, float)
+    size, acted_size = steps[0][0].shape[1], steps[0][2].shape[1]
+    columns = {tuple(part.shape[1] for part in each) for each in steps}
+    every = (rewards, last_rewards, *(part for each in steps for part in each))
+    # Those of other lengths than the others are a table without columns.
+    if columns != {(size, size, acted_size)} or not 0 < size <= 30 or not acted_size:
+        return None
+    if not all(np.isfinite(part).all() for part in every):
+        return None
+    kinds = np.unique(steps[0][2], axis=0)
+    if len(kinds) <= 8:  # each has a reward of its own, rather than a multiple
+        for each in steps:
+            each[2] = (each[2][:, None] == kinds).all(axis=-1)
     scale = max(rewards.std(), 1e-6)
     fits = False
     for numbers_of in (*([k] for k in range(size)), range(size)):

@@ -12,8 +12,8 @@ import pytest
 
 from sb3compat.conformance.program.script import PRELUDE
 
-belongings, kept, pushed, rescaled = map(
-    PRELUDE.__getitem__, ("belongings", "kept", "pushed", "rescaled")
+belongings, kept, paid_ahead, pushed, rescaled = map(
+    PRELUDE.__getitem__, ("belongings", "kept", "paid_ahead", "pushed", "rescaled")
 )
 
 
@@ -30,6 +30,52 @@ def test_sequences_are_compared_as_far_as_they_go() -> None:
     assert kept(starts, [(np.ones(2), np.array(7))])
     assert kept(starts, [(np.ones(3),)])
     assert not kept(starts, [(np.zeros(2), np.array(7))])
+
+
+DRAWN = np.random.default_rng(0)
+
+
+def paid(pay: Any, at_ends: str, actions: Any = None, *, noise: float = 0.0) -> Any:
+    """`paid_ahead` of drawn steps, rewarded by the places before and after, and by the action."""
+    count, ends = 60, 6
+    before, after = DRAWN.normal(size=(2, count + ends, 3))
+    firsts = DRAWN.normal(size=(ends, 3))
+    acts = list(DRAWN.integers(0, 3, count + ends)) if actions is None else actions(count + ends)
+    ahead = np.concatenate([after[:count], firsts]) if at_ends == "ahead" else after
+    rewards = [pay(*each) + noise * k for k, each in enumerate(zip(before, ahead, acts))]  # noqa: B905
+    usual, last = slice(count), slice(count, None)
+    columns = (before, acts, after, rewards)
+    return paid_ahead(*(c[usual] for c in columns), *(c[last] for c in columns), firsts)
+
+
+def distance(before: Any, after: Any, action: Any) -> Any:
+    return after[1] - before[1] + 0.1 * np.ravel(action)[0]
+
+
+def cost(before: Any, after: Any, action: Any) -> Any:
+    return -(after @ after) - 0.5 * before[0]
+
+
+@pytest.mark.parametrize("pay", [distance, cost])
+def test_rewards_of_last_steps_may_be_for_the_next_start(pay: Any) -> None:
+    assert paid(pay, "ahead") is True
+    assert paid(pay, "own") is False
+    assert paid(pay, "ahead", noise=0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("pay", "actions"),
+    [
+        (lambda before, after, action: 1.0, None),
+        (lambda before, after, action: before[0], None),
+        (lambda before, after, action: np.inf, None),
+        (distance, lambda n: [np.full(1 + k % 2, 1) for k in range(n)]),
+        (distance, lambda n: [np.array([np.nan])] * n),
+        (lambda before, after, action: after[0] - before[0], lambda n: ["text"] * n),
+    ],
+)
+def test_rewards_without_a_formula_that_tells_are_not_judged(pay: Any, actions: Any) -> None:
+    assert paid(pay, "ahead", actions) is None
 
 
 WALK = np.arange(20.0)[:, None] * [0.1, 0.5]

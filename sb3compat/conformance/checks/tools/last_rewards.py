@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.evidence import FEWEST, STEPS, followed
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -48,6 +50,8 @@ def rewards_of_their_own_step(record: Record) -> Iterator[Demand]:
     """
     for i, found in enumerate(by_row(record)):
         pairs = followed(found)
+        if not all(isinstance(step.copies["actions"], np.ndarray | list) for step in record.steps):
+            continue
         others = [part for e in found for part in _steps(e)[: -1 if e.over else None]]
         if len(pairs) < FEWEST or len(others) < 2 * STEPS:
             continue
