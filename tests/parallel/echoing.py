@@ -72,3 +72,13 @@ class Echoing(Counting):
 
     def _obs(self) -> Any:
         return np.append(super()._obs(), np.float32(self.mark))
+
+
+class MakeEchoing:
+    """Makes one row."""
+
+    def __init__(self, row: int, gate: str = "") -> None:
+        self.row, self.gate = row, gate
+
+    def __call__(self) -> Echoing:
+        return Echoing(self.row, self.gate)

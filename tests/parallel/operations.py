@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
 from tests.interrupts import ERRORS, attempt, interrupt, no_hang
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.parallel.echoing import HOWS, ArmedBaseError, ArmedError, Echoing
+from tests.parallel.echoing import HOWS, ArmedBaseError, ArmedError, Echoing, MakeEchoing
 from tests.parallel.failing import WorkerProcess
 from tests.parallel.teams import children, parts_of
 from tests.resources import descendants
@@ -96,14 +95,14 @@ class Operations(RuleBasedStateMachine):
         self.waiting: Any = None
         self.ours: Any = self.make()
         self._watch()
-        self.theirs: Any = dummy([partial(Echoing, row) for row in range(self.n)])
+        self.theirs: Any = dummy([MakeEchoing(row) for row in range(self.n)])
         self._was_reset(self.ours.reset())
         # Only now: on a loaded machine, a worker may take longer to make its parts.
         self.ours._source._workers._timeout = self.kwargs.get("timeout")
 
     def make(self, **kwargs: Any) -> Any:
         """One of our environments, with other arguments, and with time to make its parts."""
-        fns: list[Any] = [partial(Echoing, row, str(self.gate)) for row in range(self.n)]
+        fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
         patient = self.kwargs | {"timeout": 180} | kwargs
         return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **patient)
 
@@ -315,7 +314,7 @@ class Operations(RuleBasedStateMachine):
         self._same_reset_infos()
         if lost:
             self._watch()
-            self.endings["went on with lost rows"] += 1
+            self.ended("went on with lost rows")
 
     def _after_a_step_that_may_be_taken(self, actions: Any) -> BaseException | None:
         """The error of the next step; if there is none, the first was taken as a whole or not."""
@@ -369,8 +368,7 @@ class Operations(RuleBasedStateMachine):
                 self._was_reset(got)
                 self.gate.unlink(missing_ok=True)
                 self._watch()
-                self.endings["error, reset"] += 1
-                return None
+                return self.ended("error, reset")
             assert isinstance(error, WorkerError), f"a reset asks for a reset: {error!r}"
             if "build a new one" in str(error):
                 return self.rebuild()
@@ -390,8 +388,11 @@ class Operations(RuleBasedStateMachine):
         """Close ours, and make both anew."""
         self.close()
         del self.ours
-        self.endings["error, close"] += 1
+        self.ended("error, close")
         self.build()
+
+    def ended(self, ending: str) -> None:
+        self.endings.update([ending])
 
 
 def list_of(value: Any) -> list[Any]:

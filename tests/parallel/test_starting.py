@@ -51,15 +51,13 @@ def test_message_after_the_timeout_names_the_function_that_hangs(
     assert "timeout=, or fix" in said
 
 
-@pytest.fixture
-def told_at_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_parts_that_are_made_are_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level(logging.INFO, "sb3compat")
-    for name in ("QUIET_SECONDS", "LOG_SECONDS", "TURN_SECONDS"):
-        monkeypatch.setattr(signs, name, 0.0)
-
-
-@pytest.mark.usefixtures("told_at_once")
-def test_only_parts_that_are_made_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(signs, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(signs, "TURN_SECONDS", 0.0)
     fns = counting(5)
     starting = Starting("worker", [fns[:2], fns[2:]], None)
     starting.watch([0, 1], [0, 1], making=True)(None)
@@ -71,10 +69,18 @@ def test_only_parts_that_are_made_are_counted(caplog: pytest.LogCaptureFixture) 
     ]
 
 
-@pytest.mark.usefixtures("told_at_once")
 def test_log_says_which_worker_is_at_which_function(
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    caplog.set_level(logging.INFO, "sb3compat")
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 1e6)
+    opened(counting(2), 2, make=forked)
+    assert not caplog.messages
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(signs, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(signs, "TURN_SECONDS", 0.0)
     opened(counting(2), 2, make=forked)
     assert re.search(
         r"0 of 2 workers have started, after \d s; worker 0: env_fns\[0\]", caplog.text
