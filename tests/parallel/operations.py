@@ -1,4 +1,4 @@
-"""Any operations and faults in any order, on a `ParallelVecEnv` and a `DummyVecEnv` side by side.
+"""Any operations in any order, on a `ParallelVecEnv` and a `DummyVecEnv` side by side.
 
 After each operation, the stream is that of the `DummyVecEnv`; or an exception has said otherwise,
 and then a reset with a seed brings both together again, or closing is the only way and the message
@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,15 +17,12 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-
 import sb3compat
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
 from tests.interrupts import ERRORS, attempt, interrupt, no_hang
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.parallel.echoing import HOWS, ArmedBaseError, ArmedError, Echoing, MakeEchoing
+from tests.parallel.echoing import ArmedBaseError, ArmedError, Echoing, MakeEchoing
 from tests.parallel.failing import WorkerProcess
 from tests.parallel.teams import children, parts_of
 from tests.resources import descendants
@@ -44,45 +40,34 @@ SAID: tuple[type[BaseException], ...] = (
 # With such a timeout in seconds, workers are neither stopped nor hang.
 PATIENT = 20
 
-# About how many bytecode instructions they take.
-POINTS = {"step": 1500, "reset": 1300, "echo": 900, "set_mark": 900}
-
 Call = Callable[[], Any]
 Shape = Sequence[tuple[str, int]]
 
-numbers = st.integers(0, 9)
-row_of = st.runner().flatmap(lambda machine: st.integers(0, machine.n - 1))
-rows_of = st.sets(row_of, min_size=1, max_size=2).map(sorted)
-actions_of = st.runner().flatmap(
-    lambda machine: st.lists(st.integers(0, 3), min_size=machine.n, max_size=machine.n)
-)
-errors = st.sampled_from(ERRORS)
 
-
-class Operations(RuleBasedStateMachine):
+class Pair:
     """Both environments, and what is known of ours.
 
+    Args:
+        folder: Where environments that hang look for a file that lets them go.
+        shape: The parts: kinds of `teams.KINDS`, and their numbers of rows.
+        kwargs: The arguments of our environment.
+
     Attributes:
-        backend: The arguments of ours that say where its workers are.
         endings: What each fault ended in, and how often.
+        said: What an operation may raise.
         interrupts: How many operations were interrupted.
     """
 
-    backend: dict[str, Any] = {}
-
-    def set_up(self, shape: Shape, **kwargs: Any) -> None:
-        """Make both environments, of these parts: kinds of `teams.KINDS`, and numbers of rows."""
-        # Where environments that hang look for a file that lets them go.
-        self.folder = tempfile.TemporaryDirectory()
-        self.gate = Path(self.folder.name) / "gate"
-        self.shape, self.kwargs = shape, self.backend | kwargs
+    def __init__(self, folder: Path, shape: Shape, **kwargs: Any) -> None:
+        self.gate = folder / "gate"
+        self.shape, self.kwargs = shape, kwargs
         self.n = sum(count for _, count in shape)
         self.restarts = kwargs.get("on_worker_lost") == "restart"
         self.patient = kwargs.get("timeout", 0) >= PATIENT
-        self.on_ray = "backend" in self.backend
+        self.on_ray = kwargs.get("backend") == "ray"
+        self.said = SAID
         self.endings: Counter[str] = Counter()
         self.token = self.interrupts = 0
-        self.at_close: int | None = None
         self.seen: list[WorkerProcess] = []
         self.workers: list[WorkerProcess] = []
         self.build()
@@ -108,7 +93,6 @@ class Operations(RuleBasedStateMachine):
 
     # Operations that have to be exact, or an error that says why not.
 
-    @rule(actions=actions_of)
     def step(self, actions: Any) -> None:
         if self.waiting is not None:
             with_error = attempt(lambda: self.ours.step(actions), CallOrderError)[1]
@@ -116,39 +100,30 @@ class Operations(RuleBasedStateMachine):
             return
         self._try(lambda: self.ours.step(actions), lambda got: self._stepped(got, actions))
 
-    @rule(actions=actions_of)
-    def step_again(self, actions: Any) -> None:
-        self.step(actions)
-
-    @rule(actions=actions_of)
     def step_async(self, actions: Any) -> None:
         if self.waiting is None and self._try(lambda: self.ours.step_async(actions)):
             self.waiting = actions
 
-    @rule()
     def step_wait(self) -> None:
         actions, self.waiting = self.waiting, None
         if actions is None:
-            assert attempt(self.ours.step_wait, *SAID)[1] is not None, "a wait for no step"
+            assert attempt(self.ours.step_wait, *self.said)[1] is not None, "a wait for no step"
         else:
             self._try(self.ours.step_wait, lambda got: self._stepped(got, actions))
 
-    @rule(seed=st.none() | numbers, x=st.none() | numbers)
-    def reset(self, seed: int | None, x: int | None) -> None:
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
         # That step was taken by ours only; or a worker, killed while one was stopped, is replaced.
         if seed is None and (self.waiting is not None or self.stopped):
             seed = 0
-        self._wait_for(seed, None if x is None else {"x": x})
+        self._wait_for(seed, options)
         self._try(self.ours.reset, self._was_reset)
 
-    @rule(value=numbers, rows=rows_of)
     def set_mark(self, value: int, rows: list[int]) -> None:
         self._try(
             lambda: self.ours.set_attr("mark", value, indices=rows),
             lambda _: self.theirs.set_attr("mark", value, indices=rows),
         )
 
-    @rule(rows=rows_of)
     def read(self, rows: list[int]) -> None:
         """Read what the rows hold, in several ways."""
         self._same(lambda env: env.get_attr("mark", indices=rows))
@@ -156,11 +131,8 @@ class Operations(RuleBasedStateMachine):
         self._same(lambda env: env.has_attr("mark"))
         self._same(lambda env: env.env_is_wrapped(Echoing))
 
-    @invariant()
-    def nothing_is_owed(self) -> None:
+    def echo(self) -> None:
         """A call whose answer says which call it answers."""
-        if self.stopped:
-            return
         self.token += 1
         token = self.token
         expected = [(row, token) for row in range(self.n)]
@@ -170,21 +142,18 @@ class Operations(RuleBasedStateMachine):
 
     # Faults.
 
-    @rule(row=row_of, how=st.sampled_from(HOWS))
     def arm(self, row: int, how: str) -> None:
         how = "raise" if how == "hang" and self.patient else how
         self.gate.unlink(missing_ok=True)
         if self._try(lambda: self.ours.env_method("arm", how, indices=[row])):
             self.armed[row] = how
 
-    @rule(which=numbers)
     def kill(self, which: int) -> None:
         """Kill a worker, and wait until it is dead."""
         worker = self.workers[which % len(self.workers)]
         with suppress(ProcessLookupError):
             worker.kill()
 
-    @rule(which=numbers)
     def stop(self, which: int) -> None:
         """Stop a worker, until `go`."""
         pid = self.workers[which % len(self.workers)].pid
@@ -194,7 +163,6 @@ class Operations(RuleBasedStateMachine):
             os.kill(pid, signal.SIGSTOP)
             self.stopped.append(pid)
 
-    @rule()
     def go(self) -> None:
         """Let workers go on that were stopped, or that hang."""
         self.gate.touch()
@@ -210,8 +178,7 @@ class Operations(RuleBasedStateMachine):
         self.interrupts += where is not None
         return where
 
-    @rule(name=st.sampled_from([*POINTS]), at=st.floats(0, 1), error=errors, actions=actions_of)
-    def interrupted(self, name: str, at: float, error: type[BaseException], actions: Any) -> None:
+    def interrupted(self, name: str, at: int, error: type[BaseException], actions: Any) -> None:
         """Interrupt an operation at a bytecode instruction, and see that the next one is right."""
         if self.waiting is not None:
             return self.step_wait()
@@ -221,16 +188,13 @@ class Operations(RuleBasedStateMachine):
             "echo": lambda: self.ours.env_method("echo", -1),
             "set_mark": lambda: self.ours.set_attr("mark", 7),
         }[name]
-        point = 1 + int(at * POINTS[name])
-        raised, other = attempt(lambda: self.interrupt(call, point, error), *SAID)
+        raised, other = attempt(lambda: self.interrupt(call, at, error), *self.said)
         if other is None and name == "step" and raised is not None:
             other = self._after_a_step_that_may_be_taken(actions)
         elif other is None and name == "echo":
             return None
         return self.recover(other)
 
-    @precondition(lambda self: not self.on_ray)
-    @rule(at=st.integers(1, 5000), error=errors)
     def interrupted_start(self, at: int, error: type[BaseException]) -> None:
         """Interrupt the construction of one more environment: nothing of it stays."""
         before = {*children()}
@@ -243,10 +207,6 @@ class Operations(RuleBasedStateMachine):
             with suppress(ProcessLookupError):
                 assert WorkerProcess(pid).has_ended(), "a worker is left"
 
-    @rule(at=st.integers(1, 900))
-    def interrupted_close(self, at: int) -> None:
-        self.at_close = at
-
     # How it goes on.
 
     def _watch(self) -> None:
@@ -255,7 +215,7 @@ class Operations(RuleBasedStateMachine):
         pids = [] if self.on_ray else children()
         if not pids:
             # Another worker may have died after its answer to the step.
-            told = attempt(lambda: self.ours.env_method("pid"), *SAID)[0]
+            told = attempt(lambda: self.ours.env_method("pid"), *self.said)[0]
             pids = sorted(set(told)) if told else [worker.pid for worker in self.workers]
         known = {process.pid: process for process in self.seen}
         for pid in [each for worker in pids for each in (worker, *descendants(worker))]:
@@ -268,7 +228,7 @@ class Operations(RuleBasedStateMachine):
         """Close ours, interrupted at some point the first time."""
         self.go()
         if at is not None:
-            attempt(lambda: self.interrupt(self.ours.close, at, KeyboardInterrupt), *SAID)
+            attempt(lambda: self.interrupt(self.ours.close, at, KeyboardInterrupt), *self.said)
         with no_hang():
             self.ours.close()
             self.ours.close()
@@ -280,7 +240,7 @@ class Operations(RuleBasedStateMachine):
     def _try(self, call: Call, compare: Callable[[Any], Any] = lambda _: None) -> bool:
         """Whether a call has given what it has to; otherwise it has said so, and all goes on."""
         with no_hang():
-            got, error = attempt(call, *SAID)
+            got, error = attempt(call, *self.said)
         if error is None:
             compare(got)
             return True
@@ -314,12 +274,12 @@ class Operations(RuleBasedStateMachine):
         self._same_reset_infos()
         if lost:
             self._watch()
-            self.ended("went on with lost rows")
+            self.note("went on with lost rows")
 
     def _after_a_step_that_may_be_taken(self, actions: Any) -> BaseException | None:
         """The error of the next step; if there is none, the first was taken as a whole or not."""
         with no_hang():
-            got, error = attempt(lambda: self.ours.step(actions), *SAID)
+            got, error = attempt(lambda: self.ours.step(actions), *self.said)
         missed: BaseException | None = error
         if missed is None and any(LOST in info for info in got[3]):
             self._stepped(got, actions)  # it is the first that has replaced a worker
@@ -362,20 +322,20 @@ class Operations(RuleBasedStateMachine):
         for _ in range(5):
             self.token += 1
             with no_hang():
-                got, error = attempt(lambda: self._reset_both(self.token), *SAID)
+                got, error = attempt(lambda: self._reset_both(self.token), *self.said)
             if error is None:
                 self.ours._source._workers._timeout = self.kwargs.get("timeout")
                 self._was_reset(got)
                 self.gate.unlink(missing_ok=True)
                 self._watch()
-                return self.ended("error, reset")
+                return self.note("error, reset")
             assert isinstance(error, WorkerError), f"a reset asks for a reset: {error!r}"
             if "build a new one" in str(error):
                 return self.rebuild()
             assert self.restarts or isinstance(error, WorkerTimeoutError), error
             # Options are checked by the parts, which a reset makes anew.
             with no_hang():
-                attempt(self.ours.reset, *SAID)
+                attempt(self.ours.reset, *self.said)
         raise AssertionError(f"no reset goes on: {error!r}")
 
     def _reset_both(self, seed: int) -> Any:
@@ -388,10 +348,10 @@ class Operations(RuleBasedStateMachine):
         """Close ours, and make both anew."""
         self.close()
         del self.ours
-        self.ended("error, close")
+        self.note("error, close")
         self.build()
 
-    def ended(self, ending: str) -> None:
+    def note(self, ending: str) -> None:
         self.endings.update([ending])
 
 
