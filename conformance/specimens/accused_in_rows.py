@@ -292,6 +292,28 @@ class TakesOneOfTwoKindsOfActions(SyncVectorEnv):
         return super().reset(seed=seed, options=dict(options or {}))
 
 
+class RacingRow(RowEnv):
+    """It starts standing, and the reward is its speed; a crash pays nothing."""
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.x = 0.0
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        obs, _, terminated, truncated, info = super().step(action)
+        return obs, 0.0 if terminated else self.x, terminated, truncated, info
+
+
+@accused("vector_env", "last_reward_like_others", mode="SameStep")
+class ACrashPaysNothing(RowsEnv):
+    def __init__(self) -> None:
+        super().__init__(Form("SameStep", (12, 15, 15), endings=("terminated",), noise=True))
+
+    def make_row(self, i: int) -> RowEnv:
+        return RacingRow(self.form, i)
+
+
 class CountingRow(RowEnv):
     """Infos have the number of its steps, over all episodes."""
 

@@ -254,7 +254,7 @@ def make_vec_env(
 
 
 def _seeded(made: Any, adapt: Callable[[Any], VecEnv], seed: int | None) -> VecEnv:
-    """What was made, adapted; where it is refused, it is closed, and with it the workers."""
+    """What was made, adapted and seeded; if that fails, it is closed, and with it the workers."""
     try:
         env = adapt(made)
         env.seed(seed)

@@ -55,7 +55,7 @@ class Tap(AnyWrapper):
     """A wrapper directly around the base environment, inside of all vector wrappers of the user.
 
     It forwards every call to the environment, and each attribute that is read, set or deleted. Only
-    while an adapter steps or resets, `Wrapped` gets the calls, as it drives the environment in its
+    during a call of an adapter, `Wrapped` gets the calls, as it drives the environment in its
     own way, and the wrappers may have changed the arguments.
     """
 
@@ -153,11 +153,13 @@ class Wrapped:
     def _through(self, call: Function, *args: Any, **kwargs: Any) -> Any:
         """Call the wrappers, while the tap inside gives its calls to this object."""
         held = vars(self._tap)
+        # A wrapper, or a signal handler, may call the adapter within a call of it.
+        before = held[_WITHIN]
         try:
             held[_WITHIN] = self
             return call(*args, **kwargs)
         finally:
-            held[_WITHIN] = None
+            held[_WITHIN] = before
 
     def reset_arrived(self, *, seed: Any, options: Options | None) -> VectorResetResult:
         """Reset the environment, as the wrappers pass on a reset of the adapter."""

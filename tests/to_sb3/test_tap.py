@@ -54,8 +54,31 @@ def test_after_a_reset_that_raised_the_users_own_resets_go_straight_to_the_envir
     with pytest.raises(ValueError, match="no reset"):
         env.reset()
     source.fails = False
-    # The adapter's reset would have passed no options.
     assert source.reset(options={"x": 1})[1]["option"].tolist() == [1, 1]
+    assert vars(source.env)["_sb3compat_within"] is None
+
+
+class ShowsFramesFirst(VectorWrapper):
+    """Its resets and steps ask the adapter around it for frames."""
+
+    adapter: Any = None
+
+    def reset(self, **kwargs: Any) -> Any:
+        self.adapter.get_images()
+        return self.env.reset(**kwargs)
+
+    def step(self, actions: Any) -> Any:
+        self.adapter.get_images()
+        return self.env.step(actions)
+
+
+def test_call_of_the_adapter_by_a_wrapper_does_not_end_the_call_around_it() -> None:
+    source = ShowsFramesFirst(SyncVectorEnv(fns(2)))
+    env = source.adapter = sb3compat.to_sb3(source)
+    env.set_options([{"x": 1}, {"x": 2}])
+    env.reset()
+    assert [info["option"] for info in env.reset_infos] == [1, 2]
+    env.step(ACTIONS)
 
 
 def test_two_adapters_over_one_environment_share_the_tap() -> None:

@@ -130,7 +130,8 @@ def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, la
 
     Then a formula fits all other steps, and these as well: a sum of multiples of a number in the
     observations before and after a step, or of all numbers there, their squares, and the action.
-    None if no formula fits the other steps, or it rewards the next start like the last place.
+    It must not fit with the first observation after another end, too: where those are much alike, a
+    reward by rule, such as 0 for a crash, may be that of a start. None if there is no such formula.
     """
 
     def numbers(obs):
@@ -140,8 +141,16 @@ def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, la
         rows = [numbers(value) for value in some]
         return np.array(rows, float) if len({len(row) for row in rows}) == 1 else np.zeros((0, 0))
 
-    others, ends = [before, after, actions], [befores, lasts, last_actions]
-    steps = [[table(some) for some in each] for each in (others, ends, [befores, firsts, ends[2]])]
+    if any(piece.size > 30 for value in (befores[0], actions[0]) for piece in pieces(value)):
+        return None
+    turned = [*firsts[1:], firsts[0]]
+    steps = [
+        [table(some) for some in each]
+        for each in (
+            (before, after, actions),
+            *((befores, then, last_actions) for then in (lasts, firsts, turned)),
+        )
+    ]
     rewards, last_rewards = np.array(rewards, float), np.array(last_rewards, float)
     size, acted_size = steps[0][0].shape[1], steps[0][2].shape[1]
     columns = {tuple(part.shape[1] for part in each) for each in steps}
@@ -149,7 +158,8 @@ def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, la
     # Those of other lengths than the others are a table without columns.
     if columns != {(size, size, acted_size)} or not 0 < size <= 30 or not acted_size:
         return None
-    if not all(np.isfinite(part).all() for part in every):
+    # Neither infinite, nor so once they are squared.
+    if not all((np.abs(part) < 1e100).all() for part in every):
         return None
     kinds = np.unique(steps[0][2], axis=0)
     if len(kinds) <= 8:  # each has a reward of its own, rather than a multiple
@@ -170,12 +180,15 @@ def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, la
             if len(rewards) < 3 * terms[0].shape[1]:
                 continue
             factors = np.linalg.lstsq(terms[0], rewards, rcond=None)[0]
-            usual, by_last, by_first = (t @ factors / scale for t in terms)
-            if np.abs(usual - rewards / scale).max() < 0.001:
-                own, ahead = (np.abs(by - last_rewards / scale) for by in (by_last, by_first))
-                if ahead.max() < 0.02 and np.median(own) > 0.2:
-                    return True
-                fits = fits or np.median(np.abs(by_last - by_first)) > 0.2
+            usual, own, ahead, other = (t @ factors / scale for t in terms)
+            if np.abs(usual - rewards / scale).max() > 0.001:
+                continue
+            if min(np.median(np.abs(ahead - by)) for by in (own, other)) < 0.2:
+                continue
+            fits = True
+            off, off_ahead = (np.abs(by - last_rewards / scale) for by in (own, ahead))
+            if off_ahead.max() < 0.02 and np.median(off) > 0.2:
+                return True
     return False if fits else None
 
 

@@ -58,7 +58,8 @@ def sample_source(subject: Subject) -> str:
     """Source that draws a batch from the environment's own action space."""
     if subject.family == "vec_env":
         samples = f"[env.action_space.sample() for _ in range({subject.num_envs})]"
-        return samples if come_in_lists(subject) else f"np.stack({samples})"
+        listed = come_in_lists(subject) or subject.action_space.shape is None
+        return samples if listed else f"np.stack({samples})"
     if subject.batched_actions:
         return "env.action_space.sample()"
     singles = f"[env.single_action_space.sample() for _ in range({subject.num_envs})]"

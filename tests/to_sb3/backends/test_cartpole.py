@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 import sb3compat
 from sb3compat._to_sb3.backends.cartpole import ResetRows
 from tests.envs import Identity
-from tests.to_sb3.backends.cartpole import RESET_BOUND, native, within
+from tests.to_sb3.backends.cartpole import RESET_BOUND, at_random, check_cartpole, native, within
 
 
 @pytest.mark.parametrize("wrap", [lambda env: env, Identity], ids=["bare", "wrapped"])
@@ -45,3 +46,12 @@ def test_rows_that_have_not_ended_begin_within_the_bounds_of_a_reset() -> None:
     assert within(obs[mask], -RESET_BOUND, RESET_BOUND)
     assert obs[mask].min() < 0 < obs[mask].max()
     assert within(obs[~mask], 1.0, 2.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity], ids=["bare", "wrapped"])
+def test_subclass_that_changes_no_method_is_driven_alike(wrap: Any) -> None:
+    class Renamed(CartPoleVectorEnv):
+        sutton = True
+
+    derived = wrap(Renamed(num_envs=3, max_episode_steps=18))
+    check_cartpole(sb3compat.to_sb3(derived), at_random(3), 90, 18)

@@ -63,7 +63,9 @@ def unseeded_resets_alike(scene: Scene) -> Iterator[Demand]:
 def row_alike(
     env: Recorded, one: Call, twin: Recorded, other: Call, i: int, why: str
 ) -> Iterator[Demand]:
-    """Row i of the calls of a `VectorEnv` and its twin has returned the same.
+    """Row i of the resets of an environment and its twin, or of a `VectorEnv`'s steps, is the same.
+
+    Infos are left out.
 
     Args:
         env: The environment.
