@@ -201,7 +201,11 @@ class DropsOptions(RowsEnv):
         return super().begin(i, seed, {})
 
 
-@mutant("options_used_once", options={"offset": 100})
+@mutant(
+    "options_used_once",
+    options={"offset": 100},
+    untold="only its own options show that they stay",
+)
 class OptionsStay(RowsEnv):
     """Its resets of all rows configure them, and nothing sets that back."""
 
