@@ -8,6 +8,7 @@ from typing import Any
 from sb3compat.conformance.checks.tools.comparing import calls_alike
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
@@ -15,6 +16,8 @@ from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.values import Several, Value, constant
+
+equal = PRELUDE["equal"]
 
 # The results of a step of a `VectorEnv` without its infos.
 RESULTS = ("obs", "rewards", "terminations", "truncations")
@@ -90,23 +93,27 @@ def long_pasts(scene: Scene) -> list[int]:
 
 
 def starts_alike_where_none_ended(
-    env: Recorded, twin: Recorded, past: list[Call], why: str
+    env: Recorded, twin: Recorded, seed: int | None, past: list[Call], why: str
 ) -> Iterator[Demand]:
     """Rows that have ended no episode before a reset under a seed begin like those of a new twin.
 
     Args:
         env: The environment, after the reset.
         twin: The twin, after a reset under the same seed.
+        seed: That seed.
         past: The steps before the reset. An episode more may matter to a row even under a seed.
         why: The end of a sentence: why rows have to begin so.
 
     Raises:
-        NotExercisedError: If each row has ended an episode, or may depend on one that has.
+        NotExercisedError: If each row has ended an episode, or may depend on one that has; or if
+            resets of the twin under the seed are not alike.
     """
     over = {i for step in past for i in step.ended}
     rows = set(env.scene.rows) - over
     if not rows or not env.scene.subject.capabilities.get("separate_rows"):
         raise NotExercisedError("an episode ended too early")
+    if not equal(twin.last.obs.value, twin.restart(seed).obs.value):
+        raise NotExercisedError("a seed does not repeat a start")
     for i in sorted(rows):
         yield from row_alike(env, env.last, twin, twin.last, i, why)
 

@@ -201,7 +201,7 @@ def reset_starts_fresh_episodes(scene: Scene) -> Iterator[Demand]:
     why = "the same as in an instance that has made no steps before"
     one, other = twins.reset()
     if any(step.ended for step in past):
-        yield from starts_alike_where_none_ended(twins.env, twins.twin, past, why)
+        yield from starts_alike_where_none_ended(twins.env, twins.twin, twins.seed, past, why)
         return
     yield from twins.same(one, other, why)
     for one, other in twins.steps():

@@ -286,7 +286,8 @@ def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
     why = "as in an environment that was reset before any step"
     repeatable = scene.subject.capabilities.get("repeatable")
     if repeatable and any(step.ended for step in past):
-        yield from starts_alike_where_none_ended(env, twin, past, f"{why}, under the same seed")
+        under = f"{why}, under the same seed"
+        yield from starts_alike_where_none_ended(env, twin, ending.seed, past, under)
         return
     if repeatable:
         yield _observations_like(twin.last, env.last, f"{why}, under the same seed")
