@@ -50,7 +50,7 @@ def batch(subject: Subject, actions: Sequence[Any]) -> Any:
 
 
 def batch_source(subject: Subject, actions: Sequence[Any]) -> str:
-    """Source for it."""
+    """Source for a batch of these single actions."""
     return to_source(batch(subject, actions))
 
 
