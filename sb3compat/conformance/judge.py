@@ -224,7 +224,10 @@ def demands(returned: object, function: Callable[..., Any]) -> Iterator[Demand]:
 
 
 def verdict(clause: Clause, *records: Record) -> Verdict:
-    """Judge a record by one clause, or a record and its variant by a comparison."""
+    """Judge a record by one clause, or a record and its variant by a comparison.
+
+    A clause may raise `NotExercisedError` at its end: that tells why, where it has demanded nothing.
+    """
     records[0].missing, records[0].judged = "", False
     exercised = False
     try:
@@ -233,6 +236,7 @@ def verdict(clause: Clause, *records: Record) -> Verdict:
             if not demand.holds():
                 return Verdict(demand, True, missing=records[0].missing)
     except NotExercisedError as error:
+        exercised = exercised or records[0].judged
         return Verdict(exercised=exercised, reason=str(error), missing=records[0].missing)
     except (Exception, SystemExit) as error:
         return Verdict(mistake=error)

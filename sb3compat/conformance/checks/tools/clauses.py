@@ -7,7 +7,7 @@ from typing import Any
 
 from gymnasium import spaces
 
-from sb3compat.conformance.findings import short
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
@@ -37,6 +37,7 @@ def dtypes_fit(record: Record) -> Iterator[Demand]:
     for call in record.batches:
         for space, obs in parts(whole, call.obs):
             yield _dtype_fits(space, obs)
+    raise NotExercisedError("no part of the observations is an array")
 
 
 def dtypes_of_lasts_fit(record: Record) -> Iterator[Demand]:
@@ -47,6 +48,7 @@ def dtypes_of_lasts_fit(record: Record) -> Iterator[Demand]:
         for i in end.ended:
             for space, last in parts(whole, last_of(record, end, i)):
                 yield _dtype_fits(space, last, i)
+    raise NotExercisedError("no episode ended, or no part of its last observation is an array")
 
 
 def _dtype_fits(space: Value, obs: Value, i: int | None = None) -> Demand:

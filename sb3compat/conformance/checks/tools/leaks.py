@@ -57,6 +57,7 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
                 row=i,
             )
     record.judged = judged
+    raise NotExercisedError("too few steps follow an end")
 
 
 def _after(record: Record, episode: Episode, later: Episode) -> Call:
@@ -108,6 +109,7 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
                 row=i,
             )
     record.judged = differ
+    raise NotExercisedError("no entry of the infos is in some rows only, or too rarely")
 
 
 def _told(info: dict[Any, Any], key: Any) -> bool:
@@ -146,6 +148,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
     record.judged = judged
     yield from _not_left_over(record)
     yield from _not_of_the_episode_before(record)
+    raise NotExercisedError("resets have no infos that differ, or too few are known")
 
 
 def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:

@@ -25,7 +25,7 @@ from sb3compat.conformance.checks.vec_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
-from sb3compat.conformance.findings import short
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 
@@ -60,6 +60,7 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
                 should="no such entry, as the row is not done",
                 row=i,
             )
+    raise NotExercisedError("no episode ended, or each step ends all of them")
 
 
 @error(group="episode end", source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
@@ -129,6 +130,7 @@ def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
                 row=i,
                 like=before.reset_infos[i],
             )
+    raise NotExercisedError("no episode ended, or all rows end together")
 
 
 @error(

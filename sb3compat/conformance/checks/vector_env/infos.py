@@ -26,7 +26,7 @@ from sb3compat.conformance.checks.vector_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
-from sb3compat.conformance.findings import short
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 
@@ -110,6 +110,7 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
                 should="no entry of this row, as its episode continues",
                 row=i,
             )
+    raise NotExercisedError("no episode ended, or each step ends all of them")
 
 
 @error(group="infos", source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
@@ -188,3 +189,4 @@ def info_values_keep_type(record: Record) -> Iterator[Demand]:
                 should=f"{short(expected.value)}, as its single environment gives",
                 row=each.row,
             )
+    raise NotExercisedError("single environments give no infos, or rows lack them")
