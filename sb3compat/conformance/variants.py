@@ -33,6 +33,18 @@ def again(record: Record, twin: Record) -> Iterator[Op]:
             yield Op(DRAW_ELSEWHERE, kind="function")
 
 
+def under_other_seeds(record: Record, twin: Record) -> Iterator[Op]:
+    """The same, under other seeds."""
+    for op in again(record, twin):
+        seed = op.kwargs.get("seed")
+        if op.method == "seed":
+            yield Op("seed", (op.args[0] + _OTHER,))
+        elif isinstance(seed, int):
+            yield Op(op.method, op.args, {**op.kwargs, "seed": seed + _OTHER})
+        else:
+            yield op
+
+
 def in_two_halves(record: Record, twin: Record) -> Iterator[Op]:
     """Each `step` as `step_async` and `step_wait`."""
     for op in record.made_ops:

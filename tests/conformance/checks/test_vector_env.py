@@ -11,6 +11,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 from conformance.specimens.broken.vector_env_long import RowsCounted
+from conformance.specimens.broken.vector_env_resets import IgnoresSeeds
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVectorEnv
@@ -214,3 +215,15 @@ def test_rows_with_bounds_of_their_own_end_inside_them() -> None:
 
     result = look(make, only=("final_obs_in_space",))["final_obs_in_space"]
     assert result.status == "passed"
+
+
+class ZeroIsNoSeed(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return [each or None for each in super().seeds(seed)]
+
+
+@pytest.mark.parametrize(("factory", "alone"), [(ZeroIsNoSeed, True), (IgnoresSeeds, False)])
+def test_where_the_seed_zero_alone_does_not_repeat_that_is_said(factory: Any, alone: bool) -> None:
+    name = "same_seed_same_trajectory"
+    message = look(factory, seconds=0.1, only={name})[name].message
+    assert ("Other seeds repeat: is 0 taken for no seed" in message) == alone, message

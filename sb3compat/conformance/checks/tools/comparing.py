@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -25,9 +27,11 @@ from sb3compat.conformance.variants import (
     resets_before_the_end,
     seed_of,
     stepping_on,
+    under_other_seeds,
 )
 
 _RESULTS = ("rewards", "dones", "terminations", "truncations")
+_ZERO = "is 0 taken for no seed, as by `if seed:`?"
 # So many steps after an end are compared.
 _AFTER = 3
 
@@ -44,6 +48,22 @@ def alike(record: Record, twin: Record, should: str) -> Iterator[Demand]:
     """
     for one, other in zip(record.batches, twin.batches, strict=False):
         yield from calls_alike(record, one, twin, other, should)
+
+
+def alike_under_a_seed(record: Record, twin: Record, should: str) -> Iterator[Demand]:
+    """The same, and whether it is the seed 0 alone that does not repeat."""
+    for demand in alike(record, twin, should):
+        if seed_of(record) == 0 and not demand.holds() and _other_seeds_repeat(record):
+            yield replace(demand, words=f"{demand.words}. Other seeds repeat: {_ZERO}")
+        else:
+            yield demand
+
+
+def _other_seeds_repeat(record: Record) -> bool:
+    change = partial(under_other_seeds, record)
+    one, two = (record.other((under_other_seeds, k), change, "twin") for k in range(2))
+    same = all(demand.holds() for demand in alike(one, two, ""))
+    return same and one.error is None and bool(one.batches)
 
 
 def alike_in_one_array(record: Record, twin: Record) -> Iterator[Demand]:

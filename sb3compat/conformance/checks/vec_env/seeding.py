@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from sb3compat.conformance.checks.tools.comparing import alike
+from sb3compat.conformance.checks.tools.comparing import alike, alike_under_a_seed
 from sb3compat.conformance.checks.tools.evidence import distinct, too_much_alike, values
 from sb3compat.conformance.checks.tools.scenes import (
     unseeded_resets_alike,
@@ -54,7 +54,9 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     step's actions. If this check fails, the checks that compare two runs are skipped. For an
     environment that takes no seeds, declare the capability `seeding` as missing.
     """
-    yield from alike(record, twin, "as in another instance under the same seed and actions")
+    yield from alike_under_a_seed(
+        record, twin, "as in another instance under the same seed and actions"
+    )
 
 
 @warning(group="seeding", source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC)

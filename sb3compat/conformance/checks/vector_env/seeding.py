@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sb3compat.conformance.checks.tools.comparing import alike
+from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed
 from sb3compat.conformance.checks.tools.scenes import (
     long_pasts,
     row_alike,
@@ -49,7 +49,9 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     NumPy's global generator, or from a generator that `reset(seed=...)` does not replace. Draw
     from `self.np_random`. Infos are not compared, as they often contain clock times.
     """
-    yield from alike(record, twin, "as in another environment with the same seed and actions")
+    yield from alike_under_a_seed(
+        record, twin, "as in another environment with the same seed and actions"
+    )
 
 
 @warning(
