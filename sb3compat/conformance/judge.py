@@ -226,7 +226,7 @@ def demands(returned: object, function: Callable[..., Any]) -> Iterator[Demand]:
 def verdict(clause: Clause, *records: Record) -> Verdict:
     """Judge a record by one clause, or a record and its variant by a comparison.
 
-    A clause may raise `NotExercisedError` at its end: that tells why, where it has demanded nothing.
+    A clause may raise `NotExercisedError` at its end: it tells why it has demanded nothing.
     """
     records[0].missing, records[0].judged = "", False
     exercised = False

@@ -225,5 +225,5 @@ class ZeroIsNoSeed(RowsEnv):
 @pytest.mark.parametrize(("factory", "alone"), [(ZeroIsNoSeed, True), (IgnoresSeeds, False)])
 def test_where_the_seed_zero_alone_does_not_repeat_that_is_said(factory: Any, alone: bool) -> None:
     name = "same_seed_same_trajectory"
-    message = look(factory, seconds=0.1, only={name})[name].message
+    message = look(partial(factory, Form()), seconds=0.1, only={name})[name].message
     assert ("Other seeds repeat: is 0 taken for no seed" in message) == alone, message
