@@ -73,7 +73,7 @@ class Judgement:
 def _broken(check: Check, record: Record) -> Iterator[Demand]:
     # Some exceptions say that it cannot be told; `sb3compat check` reports the others.
     with suppress(Exception):
-        yield from (demand for demand in check.clause(record) if not demand.holds())
+        yield from (demand for demand in check.function(record) if not demand.holds())
 
 
 def _is_about(demand: Demand, call: int, *, ended: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
 from sb3compat.conformance.judge import Clause, Demand, Variant
@@ -26,8 +26,6 @@ CheckFunction = (
     | Callable[[Scene], Iterator[Demand]]  # a scenario
 )
 Function = TypeVar("Function", bound=CheckFunction)
-
-# The names of the first argument: a clause, a scenario, and one that runs statements.
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -80,8 +78,8 @@ class Check:
     modes: tuple[str, ...]
     new: bool
     variant: Variant | None
-    function: CheckFunction
-    without_reference: CheckFunction | None = None
+    function: Clause
+    without_reference: Clause | None = None
 
     def suited_to(self, subject: Subject) -> Check:
         """The check with the function that judges this environment."""
@@ -95,23 +93,13 @@ class Check:
         return _argument(self.function) == "record"
 
     @property
-    def clause(self) -> Clause:
-        """Its function, if that judges records."""
-        return cast(Clause, self.function)
-
-    @property
-    def scenario(self) -> Callable[[Scene], Iterator[Demand]]:
-        """Its function, if that calls the environment itself."""
-        return cast(Callable[[Scene], Iterator[Demand]], self.function)
-
-    @property
     def explanation(self) -> str:
         """The docstring of the function, after its first line."""
         _, _, rest = inspect.cleandoc(self.function.__doc__ or "").partition("\n")
         return rest.strip()
 
 
-def _argument(function: CheckFunction) -> str:
+def _argument(function: Clause) -> str:
     """The name of its first parameter."""
     return next(iter(inspect.signature(function).parameters), "")
 
@@ -229,16 +217,13 @@ def _refuse(made: Check) -> None:
                 choices = ", ".join(map(repr, known))
                 hint = nearest(name, known, "Use one of these.")
                 raise CheckError(f"Expected {what} ({choices}) for {where}, got {name!r}.{hint}")
-    if made.variant is not None and not callable(made.variant):
-        raise CheckError(
-            f"Expected variant to be a function of the calls of a program for {where}, got "
-            f"{made.variant!r}. Pass one, or None for a check of single records."
-        )
-    if made.without_reference is not None and not callable(made.without_reference):
-        raise CheckError(
-            f"Expected without_reference to be a function that checks a part of {where}, got "
-            f"{made.without_reference!r}. Pass one, or leave it out."
-        )
+    for name in ("variant", "without_reference"):
+        value = getattr(made, name)
+        if value is not None and not callable(value):
+            raise CheckError(
+                f"Expected {name} to be a function for {where}, got {value!r}. Pass one, or leave "
+                "it out."
+            )
     for function in (made.function, made.without_reference):
         if function is not None and (got := _argument(function)) not in ("record", "scene"):
             raise CheckError(

@@ -58,14 +58,10 @@ class Finding:
 
 
 class NotExercisedError(Exception):
-    """No program reached the situation that the check is about, so there is no verdict.
+    """No program reached the situation that the check is about; its text says why, for the report.
 
-    Args:
-        reason: Why, for the report.
+    There is no verdict then.
     """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
 
 
 class MalformedError(NotExercisedError, KeyError, IndexError, TypeError):

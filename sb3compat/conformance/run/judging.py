@@ -71,7 +71,7 @@ class _Judging:
             else self._records.of(self._settings, self._check.variant)
         )
         self.programs = len(groups)
-        verdicts = [verdict(self._check.clause, *records) for records in groups]
+        verdicts = [verdict(self._check.function, *records) for records in groups]
         for found in verdicts:
             if found.mistake is not None:
                 return self._failed(mistaken(self._check, found.mistake))
@@ -96,7 +96,7 @@ class _Judging:
         def fails(ops: Ops) -> bool:
             nonlocal smallest, shown
             again = self._records.again(self._settings, ops, self._check.variant)
-            broken = verdict(self._check.clause, *again).broken
+            broken = verdict(self._check.function, *again).broken
             if broken is not None:
                 smallest, shown = again, broken
             return broken is not None

@@ -152,7 +152,7 @@ class _Staging:
         whole = False
         made = 0
         try:
-            for demand in demands(self._check.scenario(scene), self._check.function):
+            for demand in demands(self._check.function(scene), self._check.function):
                 made += 1
                 if not demand.holds():
                     failure = _broken(scene.records, demand)
