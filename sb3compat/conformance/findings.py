@@ -112,7 +112,13 @@ def said_by(error: BaseException) -> str:
 def short(value: object, limit: int = 160) -> str:
     """`repr` on one line, cut."""
     try:
-        text = " ".join(repr(value).split())
+        text = repr(value)
     except Exception as error:
         text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    return cut(text, limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """A text on one line, cut."""
+    text = " ".join(text.split())
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -21,6 +21,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from sb3compat.conformance.findings import cut
 from sb3compat.conformance.output import (
     by_group,
     headline,
@@ -145,7 +146,7 @@ def _each_group(report: Report) -> Iterator[RenderableType]:
         yield table
     for (label, why), results in reasons(report).items():
         yield ""
-        yield Text.assemble((label, STYLES[label]), f": {_cut(why)}")
+        yield Text.assemble((label, STYLES[label]), f": {cut(safe(why), _LONGEST_REASON)}")
         yield Padding(Text(_names(results)), (0, 0, 0, 4))
 
 
@@ -178,7 +179,7 @@ def _table(report: Report, results: list[Result]) -> Table:
 def _reason(result: Result) -> str:
     """Why there is no verdict, or why a failure is expected."""
     if result.status in ("xfailed", "skipped", "not_exercised", "partly_exercised"):
-        return f"({_cut(reason(result))})"
+        return f"({cut(safe(reason(result)), _LONGEST_REASON)})"
     return ""
 
 
@@ -205,8 +206,3 @@ def _particulars(result: Result) -> Iterator[RenderableType]:
 
 def _block(text: str) -> Text:
     return Text(indent(safe(text).rstrip(), "    "), no_wrap=True)
-
-
-def _cut(text: str) -> str:
-    text = " ".join(safe(text).split())
-    return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"

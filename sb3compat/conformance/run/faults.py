@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sb3compat.conformance.findings import cut
 from sb3compat.conformance.run.child import ChildFailureError
 
 # So many shorter programs are tried, each in a process that may hang or die.
@@ -48,8 +49,7 @@ class Fault:
 
 def _call_of(line: str) -> str:
     """A statement on one line, cut, without the names that it assigns to."""
-    text = " ".join(re.sub(r"^(?:\w+, )*\w+ = ", "", line).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return cut(re.sub(r"^(?:\w+, )*\w+ = ", "", line), _LONGEST)
 
 
 def shrunk(lines: Sequence[str], faulty: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:

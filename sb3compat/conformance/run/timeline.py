@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sb3compat.conformance.findings import short
+from sb3compat.conformance.findings import cut, short
 from sb3compat.conformance.program.script import PRELUDE, Script
 from sb3compat.conformance.run.report import Moment
 from sb3compat.conformance.subject.subject import Subject
@@ -136,14 +136,7 @@ def _of_row(infos: dict[Any, Any], i: int) -> dict[Any, Any]:
 
 def plain(value: object, limit: int = 120) -> str:
     """A value in few characters: numbers without their types, large arrays by their shape."""
-    return short(_Text(_plain(value)), limit)
-
-
-class _Text(str):
-    """A string that `repr` leaves as it is."""
-
-    def __repr__(self) -> str:
-        return str(self)
+    return cut(_plain(value), limit)
 
 
 def _plain(value: object) -> str:
