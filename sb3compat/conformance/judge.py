@@ -258,20 +258,16 @@ class Records:
 
     def __init__(self, subject: Subject, instances: Instances) -> None:
         self._subject, self._instances = subject, instances
-        self._known: dict[tuple[int, int], list[Record]] = {}
-        self._long: dict[tuple[int, int], list[Record]] = {}
+        self._known: dict[tuple[int, int, Draws], list[Record]] = {}
         self._new = False
 
     def of(self, settings: Settings, variant: Variant | None = None) -> list[tuple[Record, ...]]:
         """The records of the programs; of the short ones with their variants, if one is asked."""
-        key = (settings.seed, settings.programs)
-        if key not in self._known:
-            self._known[key] = list(self._make(settings, settings.programs, program))
+        short = self._made(settings, settings.programs, program)
         if variant is not None:
-            return list(self._with_twins(self._known[key], variant))
-        if key not in self._long:
-            self._long[key] = list(self._make(settings, long_programs_of(self._subject), episodes))
-        return [(record,) for record in (*self._known[key], *self._long[key])]
+            return list(self._with_twins(short, variant))
+        long = self._made(settings, long_programs_of(self._subject), episodes)
+        return [(record,) for record in (*short, *long)]
 
     def _with_twins(self, records: list[Record], variant: Variant) -> Iterator[tuple[Record, ...]]:
         """Records with their variants; few where each needs an instance that takes long to make."""
@@ -304,9 +300,14 @@ class Records:
             return False
         self._new = True
         self._known.clear()
-        self._long.clear()
         self._instances.close()
         return True
+
+    def _made(self, settings: Settings, programs: int, draws: Draws) -> list[Record]:
+        key = (settings.seed, programs, draws)
+        if key not in self._known:
+            self._known[key] = list(self._make(settings, programs, draws))
+        return self._known[key]
 
     def _make(self, settings: Settings, programs: int, draws: Draws) -> Iterator[Record]:
         deadline = time.perf_counter() + settings.seconds

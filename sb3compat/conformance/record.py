@@ -88,11 +88,6 @@ class Op:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["method", "attribute", "function"] = "method"
 
-    @property
-    def text(self) -> str:
-        """The call as source, on `env`."""
-        return self.source()
-
     def source(self, env: str = "env") -> str:
         """The call as source, on the environment of this name."""
         if self.kind == "attribute":

@@ -84,12 +84,7 @@ def make(record: Record, env: Any, call: Call) -> None:
         PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
     elif op.kind == "attribute":
         call.result = attrgetter(op.method)(env)
-        call.names, call.copies, call.live = (
-            ("result",),
-            {"result": snapshot(call.result)},
-            {"result": call.result},
-        )
-        return
+        call.live, call.copies = {"result": call.result}, {"result": snapshot(call.result)}
     else:
         function = PRELUDE[op.method] if op.kind == "function" else attrgetter(op.method)(env)
         call.result = function(*args, **kwargs)

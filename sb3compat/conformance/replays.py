@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Op, Record
 from sb3compat.conformance.rows import Episode, by_row, obs_of
 from sb3compat.conformance.values import Value
-from sb3compat.conformance.variants import action_of, seed_of
+from sb3compat.conformance.variants import action_of, seed_before, seed_of
 
 # The most steps of a single environment, and the most time for them, by the time of a step.
 _MOST_STEPS, _MOST_SECONDS = 500, 1.0
@@ -48,14 +48,12 @@ def replayed(record: Record, i: int, single: Record) -> Iterator[Op]:
     """
     if seed_of(record) is None:
         return
-    seeds = _seeds(record)
     left = _affordable(record)
     for episode in by_row(record)[i]:
         if episode.by == "reset" and episode.start.step:
             return
-        seed = None if episode.by == "auto" else seeds.get(episode.start.number)
-        own = seed[i] if isinstance(seed, list) else None if seed is None else seed + i
-        yield Op("reset", kwargs={} if own is None else {"seed": own})
+        seed = None if episode.by == "auto" else seed_before(record, episode.start)
+        yield Op("reset", kwargs={} if seed is None else {"seed": seed + i})
         for step in episode.steps[:left]:
             yield Op("step", (action_of(record, step.copies["actions"], i),))
             if not single.calls[-1].complete or _is_over(single.calls[-1]) != (i in step.ended):
@@ -63,18 +61,6 @@ def replayed(record: Record, i: int, single: Record) -> Iterator[Op]:
         left -= len(episode.steps)
         if left <= 0:
             return
-
-
-def _seeds(record: Record) -> dict[int, Any]:
-    """The seeds that resets have got, by the number of the call."""
-    found, given = {}, None
-    for call in record.calls:
-        if call.op.method == "seed":
-            given = call.op.args[0]
-        elif call.op.method == "reset":
-            found[call.number] = call.op.kwargs.get("seed", given)
-            given = None
-    return found
 
 
 def _affordable(record: Record) -> int:

@@ -126,7 +126,7 @@ class Scene(Choices):
             hint = "Import it before: [maker] = scene.imported('my_module', 'MyWrapper')"
             raise TypeError(f"Expected what `scene.imported` has returned, got {maker!r}. {hint}")
         op = _op(given.source, args, kwargs, kind="function")
-        record = self._noted(name, f"{name} = {op.text}")
+        record = self._noted(name, f"{name} = {op.source()}")
         self._around.append(record)
         positional, named = arguments(op, None)
         try:

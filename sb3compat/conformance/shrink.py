@@ -95,7 +95,7 @@ class _Shrinking:
 
     @staticmethod
     def _key(ops: Ops) -> tuple[str, ...]:
-        return tuple(op.text for op in ops)
+        return tuple(op.source() for op in ops)
 
 
 def _seeds(op: Op) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance.program.script import PRELUDE, to_source
-from sb3compat.conformance.programs import opening
+from sb3compat.conformance.programs import due_rows, opening
 from sb3compat.conformance.record import DRAW_ELSEWHERE, OVERWRITE, Call, Drawn, Op, Record
 from sb3compat.conformance.subject.actions import batch
 
@@ -101,14 +101,9 @@ def after_first_end(record: Record) -> list[Call]:
     way = first_end(record)
     if not way:
         return []
-    resets = [call for call in record.resets if mask_of(call.op) is None]
+    resets = [call for call in record.resets if call.mask is None]
     until = min((c.number for c in resets if c.number > way[-1].number), default=math.inf)
     return [step for step in record.steps[len(way) :] if step.number < until]
-
-
-def mask_of(op: Op) -> Any:
-    """The rows that a reset names; None of one of all rows."""
-    return (op.kwargs.get("options") or {}).get("reset_mask")
 
 
 def seed_of(record: Record) -> int | None:
@@ -264,10 +259,9 @@ def _changed(
 ) -> Iterator[Op]:
     """Other actions and seeds; in DISABLED mode the ends are other ones, too."""
     for call in record.calls:
-        op = call.op
-        mask = mask_of(op)
-        due = _due(twin)
+        op, mask = call.op, call.mask
         if mask is not None or op.method == "step":
+            due = np.isin(np.arange(twin.num_envs), due_rows(twin))
             due = due if mask is None else due | other_mask(mask)
             if due.any():
                 yield Op("reset", kwargs={"options": {"reset_mask": due}})
@@ -279,14 +273,6 @@ def _changed(
             yield Op(op.method, op.args, {**op.kwargs, "seed": op.kwargs["seed"] + later})
         elif mask is None:
             yield op
-
-
-def _due(twin: Record) -> Any:
-    """The rows that the caller has to reset, in DISABLED mode."""
-    last = twin.calls[-1] if twin.calls else None
-    if twin.mode == "Disabled" and last is not None and last.is_step and last.complete:
-        return last.flags.copy()
-    return np.zeros(twin.num_envs, bool)
 
 
 def changed_row(record: Record) -> int:

@@ -169,11 +169,11 @@ def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[De
     for make, refusal in calls:
         call = make()
         made.append(call)
-        should = f"None or NotImplementedError, {call.op.text}"
+        should = f"None or NotImplementedError, {call.op.source()}"
         yield expect(
             f"{{0}} is None or isinstance({{0}}, ({refusal}))",
             call.error,
-            should=should if refusal else f"None, {call.op.text}, as `set_attr` has taken it",
+            should=should if refusal else f"None, {call.op.source()}, as `set_attr` has taken it",
         )
         if call.failure is not None:
             return
