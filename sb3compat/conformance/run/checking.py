@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import NO_REFERENCE
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.run.judging import judged
+from sb3compat.conformance.run.judging import Judging
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.staging import staged
+from sb3compat.conformance.run.staging import Staging
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
@@ -37,12 +38,15 @@ def run_check(
         return skipped
     suited = check.suited_to(subject)
     shared = instances or subject.instances()
+    begin = time.perf_counter()
+    kind = Judging if suited.is_clause else Staging
+    runs = kind(suited, subject, settings, shared)
     try:
-        run = judged if suited.is_clause else staged
-        result = run(suited, subject, settings, shared)
+        result = runs.result()
     finally:
         if instances is None:
             shared.close()
+    result = replace(result, seconds=time.perf_counter() - begin, examples=runs.count)
     if suited is not check and result.status == "passed":
         return replace(result, status="partly_exercised", message=NO_REFERENCE)
     return result

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
 
 from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import Finding, said_by
@@ -33,35 +30,27 @@ _AFTER_AN_END = "autoreset_like_reset"
 _FEW_ACTIONS, _UNREACHED = 3, "no situation that it judges came up"
 
 
-def judged(check: Check, subject: Subject, settings: Settings, instances: Instances) -> Result:
-    """The result of a clause or a comparison.
+class Judging:
+    """A clause or a comparison, judged on the records that are known in the process.
 
-    Args:
-        check: The clause.
-        subject: The environment.
-        settings: How many programs there are.
-        instances: Those of the process, with the records that are known.
+    Attributes:
+        count: The number of programs.
     """
-    begin = time.perf_counter()
-    judging = _Judging(check, subject, settings, instances)
-    found = judging.result()
-    if found is None:
-        found = judging.result()
-    assert found is not None, "the records are new now"
-    return replace(found, seconds=time.perf_counter() - begin, examples=judging.programs)
-
-
-class _Judging:
-    """What the programs of one clause share."""
 
     def __init__(
         self, check: Check, subject: Subject, settings: Settings, instances: Instances
     ) -> None:
         self._check, self._subject, self._settings = check, subject, settings
         self._instances, self._records = instances, records_of(subject, instances)
-        self.programs = 0
+        self.count = 0
 
-    def result(self) -> Result | None:
+    def result(self) -> Result:
+        """The result."""
+        found = self._judged() or self._judged()
+        assert found is not None, "the records are new now"
+        return found
+
+    def _judged(self) -> Result | None:
         """The result; None if new instances are needed first."""
         # What hangs or crashes in a step is told by the clause about steps.
         first = self._check.id == BASICS[self._check.family][0]
@@ -70,7 +59,7 @@ class _Judging:
             if first
             else self._records.of(self._settings, self._check.variant)
         )
-        self.programs = len(groups)
+        self.count = len(groups)
         verdicts = [verdict(self._check.function, *records) for records in groups]
         for found in verdicts:
             if found.mistake is not None:
@@ -107,16 +96,13 @@ class _Judging:
             last = max(calls, default=-1) + 1
             if records[0].error is None and 0 < last < len(ops) and fails(ops[:last]):
                 ops = ops[:last]
-            known = [batch(self._subject, [a] * self._subject.num_envs) for a in self._simplest]
+            simplest = self._subject.actions[:_FEW_ACTIONS]
+            known = [batch(self._subject, [a] * self._subject.num_envs) for a in simplest]
             shrunk(ops, fails, known, shrinks_of(self._settings.programs))
         elif any(record.used for record in records) and self._records.renew():
             return None
         finding, message = told(smallest, shown)
         return Failure("failed", message, "", lines_of(smallest, shown), finding)
-
-    @property
-    def _simplest(self) -> tuple[Any, ...]:
-        return self._subject.actions[:_FEW_ACTIONS]
 
     def _errored(self, records: tuple[Record, ...], record: Record) -> Failure:
         """The failure of a record that an exception has ended."""

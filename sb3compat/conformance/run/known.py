@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from sb3compat.conformance.run import toml
+from sb3compat.conformance.run import toml, versions
 from sb3compat.conformance.subject.subject import Subject
 
 FILE = Path(__file__).with_name("known_upstream.toml")
@@ -50,7 +49,7 @@ class Known:
 
 
 def known_failures(
-    subject: Subject, installed: Callable[[str], str] | None = None
+    subject: Subject, installed: Callable[[str], str] = versions.installed
 ) -> dict[str, str]:
     """The reason, with the link, for each check that this environment is known to fail.
 
@@ -63,7 +62,7 @@ def known_failures(
     """
     found = {}
     for known in read(toml.read(FILE)):
-        number = (installed or _installed)(known.distribution)
+        number = installed(known.distribution)
         if number and known.concerns(subject.classes, subject.mode, number):
             found[known.check] = f"{known.reason} ({known.link})"
     return found
@@ -86,10 +85,3 @@ def release(text: str) -> tuple[int, ...]:
     """The numbers that a version begins with: `1.3.0a1` is (1, 3, 0)."""
     found = re.match(r"\d+(?:\.\d+)*", text)
     return tuple(map(int, found[0].split("."))) if found else ()
-
-
-def _installed(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ""

@@ -224,10 +224,8 @@ class ChildProcess:
             return Result.of(check, "skipped", message=message, cause=first)
         self._last = fault
         lines = list(shrunk(lines, lambda fewer: self._repeats(fault, fewer, settings)))
-        return Result.of(
-            check,
-            "errored",
-            message=fault.message,
+        return replace(
+            Result.of(check, "errored", message=fault.message),
             reproduction=reproduction(check, self._subject, settings, lines) if lines else "",
             trace=fault.stack,
             timeline=self._before(self._subject, lines, settings),

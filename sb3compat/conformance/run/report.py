@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Finding
@@ -15,11 +15,7 @@ Status = Literal[
     "errored",
 ]  # fmt: skip
 
-STATUSES: tuple[Status, ...] = (
-    "passed", "partly_exercised", "failed", "xfailed", "xpassed", "skipped", "not_exercised",
-    "errored",
-)  # fmt: skip
-
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 # The labels of results for a reader, the worst first.
 LABELS = (
@@ -120,36 +116,17 @@ class Result:
     cause: str = ""
 
     @classmethod
-    def of(
-        cls,
-        check: Check,
-        status: Status,
-        *,
-        message: str = "",
-        reproduction: str = "",
-        trace: str = "",
-        timeline: tuple[Moment, ...] = (),
-        finding: Finding | None = None,
-        seconds: float = 0.0,
-        examples: int = 0,
-        cause: str = "",
-    ) -> Result:
-        """A result of this check; the other arguments as for `Result`."""
+    def of(cls, check: Check, status: Status, *, message: str = "", cause: str = "") -> Result:
+        """A result of this check."""
         return cls(
-            check_id=check.id,
-            status=status,
-            severity=check.severity,
-            contract=check.contract,
-            source=check.source,
-            group=check.group,
-            family=check.family,
-            message=message,
-            reproduction=reproduction,
-            trace=trace,
-            timeline=timeline,
-            finding=finding,
-            seconds=seconds,
-            examples=examples,
+            check.id,
+            status,
+            check.severity,
+            message,
+            check.contract,
+            check.source,
+            check.group,
+            check.family,
             cause=cause,
         )
 

@@ -106,10 +106,8 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
         finding = replace(finding, what=what, should=should)
     if not again and not failure.own:
         message += f" ({NOT_EVERY_TIME})"
-    return Result.of(
-        check,
-        failure.status,
-        message=message,
+    return replace(
+        Result.of(check, failure.status, message=message),
         reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line])
         if failure.lines
         else "",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 from sb3compat.conformance.contract import Check
@@ -40,23 +39,12 @@ _SLOW = 1.0
 _SHRINK_SHARE = 2.0
 
 
-def staged(check: Check, subject: Subject, settings: Settings, instances: Instances) -> Result:
-    """The result of a scenario.
+class Staging:
+    """The runs of one scenario.
 
-    Args:
-        check: The scenario.
-        subject: The environment.
-        settings: How often it is run.
-        instances: Those of the process.
+    Attributes:
+        count: The number of runs.
     """
-    begin = time.perf_counter()
-    staging = _Staging(check, subject, settings, instances)
-    result = staging.result()
-    return replace(result, seconds=time.perf_counter() - begin, examples=staging.runs)
-
-
-class _Staging:
-    """The runs of one scenario."""
 
     def __init__(
         self, check: Check, subject: Subject, settings: Settings, instances: Instances
@@ -67,7 +55,7 @@ class _Staging:
         self._reason, self._missing = _UNREACHED, ""
         # For a failure the one without the calls that the demand is not about, if it fails, too.
         self._shorter: dict[Failure, Failure] = {}
-        self.runs = 0
+        self.count = 0
 
     def result(self) -> Result:
         """The result."""
@@ -142,7 +130,7 @@ class _Staging:
         Returns:
             The failure, or None; and whether other programs have used the instances before.
         """
-        self.runs += 1
+        self.count += 1
         journal = Journal(self._settings.journal)
         before_make, write = perturb(self._settings.seed), journal.begin()
         scene = Scene(

@@ -15,11 +15,12 @@ def versions() -> dict[str, str]:
     """The versions of the contract, of Python and of the libraries that a result depends on."""
     found = {"contract": str(CONTRACT_VERSION)}
     found |= {"python": platform.python_version(), "platform": sys.platform}
-    return found | {package: _version(package) for package in _PACKAGES}
+    return found | {package: installed(package) or "not installed" for package in _PACKAGES}
 
 
-def _version(package: str) -> str:
+def installed(package: str) -> str:
+    """The version of a package; empty if it is not there."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return ""
