@@ -7,8 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,8 +30,8 @@ del sys.argv[0]
 sys.path[0] = sys.argv[0].rpartition("/")[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-# So many scripts run at once, and so often each looks whether it is to end.
-_MOST_BESIDE, _TICK = 4, 0.5
+# So often it is looked whether a script is to end.
+_TICK = 0.5
 _LINES = 12
 # A script that passes so many times does not show the failure.
 _TRIES = 2
@@ -53,28 +52,6 @@ class Rerun:
 
     verdict: Verdict
     said: str = ""
-
-
-class Beside:
-    """Threads that run scripts beside what goes on."""
-
-    def __init__(self) -> None:
-        self._stop = Event()
-        self._threads: ThreadPoolExecutor | None = None
-
-    def submit(
-        self, confirm: Callable[[Result, float, Event], Result], result: Result, seconds: float
-    ) -> Future[Result]:
-        """Call a function such as `confirmed`."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_BESIDE))
-        return self._threads.submit(confirm, result, seconds, self._stop)
-
-    def close(self) -> None:
-        """End the scripts."""
-        self._stop.set()
-        if self._threads is not None:
-            self._threads.shutdown(cancel_futures=True)
 
 
 def rerun(

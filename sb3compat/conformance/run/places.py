@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import cloudpickle
 
@@ -40,26 +40,6 @@ _SCOUTING = 1 / 3
 _MOST_SCOUTING = 600.0
 
 
-class Place(Protocol):
-    """Where checks run."""
-
-    def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
-        """Examine the environment, and search its endings for so many seconds at most."""
-
-    def run(self, check: Check, settings: Settings) -> Result:
-        """Run a check on the environment that was examined."""
-
-    @property
-    def lost(self) -> bool:
-        """Whether the process of the last check hung or died."""
-
-    def remember(self, result: Result) -> None:
-        """Take note of a hang or crash that was confirmed: it is told once."""
-
-    def close(self) -> None:
-        """End the processes that belong to this place."""
-
-
 def given_by(options: Options, factory: Factory, family: Family | None) -> Given:
     """The arguments of `examine` that these options contain."""
     return {
@@ -72,7 +52,13 @@ def given_by(options: Options, factory: Factory, family: Family | None) -> Given
 
 
 class ThisProcess:
-    """Runs checks in this process, where a debugger sees them."""
+    """Runs checks in this process, where a debugger sees them.
+
+    Attributes:
+        lost: False: if a check hangs or dies, nothing is left of the run.
+    """
+
+    lost = False
 
     def __init__(self, options: Options, tell: Tell = lambda text: None) -> None:
         self._options = options
@@ -87,11 +73,6 @@ class ThisProcess:
         finally:
             self._runner.release()
         return self._runner.scout(seconds)
-
-    @property
-    def lost(self) -> bool:
-        """False: nothing would be left of the run."""
-        return False
 
     def remember(self, result: Result) -> None:
         """Do nothing: a hang or crash ends this process."""
@@ -112,7 +93,7 @@ class ChildProcess:
         self._options = options
         self._clock = clock or Clock(options.max_seconds)
         self._tell = tell
-        self._subject: Subject | None = None
+        self._subject: Subject
         self._child: Child | None = Child(tell)
         # The fault of the last check, and those that were told, with the checks that told them.
         self._last: Fault | None = None
@@ -139,56 +120,53 @@ class ChildProcess:
         self._tell("making it")
         try:
             limit = self._clock.within(_LEAST_LIMIT + START_SECONDS, GRACE_TO_MAKE)
-            subject: Subject = self._child.ask("look_at", given, seconds=limit)
+            self._subject = self._child.ask("look_at", given, seconds=limit)
         except ChildFailureError as error:
             where = f" It was here, the innermost call first:\n{error.stack}" if error.stack else ""
             raise FactoryError(
                 f"Expected an environment that can be made, but: {error}.{where}"
             ) from None
-        self._subject = self._explored(subject, seconds)
+        self._explore(seconds)
         return self._subject
 
-    def _explored(self, subject: Subject, seconds: float) -> Subject:
-        """The subject with what can be found out by trying."""
+    def _explore(self, seconds: float) -> None:
+        """Find out by trying what the environment can do, and search its endings."""
+        doing = "finding out what it can do"
+        self._tell(doing)
         try:
-            self._tell("finding out what it can do")
-            subject = self._ask(subject, "try_out", seconds=self._patience(subject))
+            self._subject = self._ask("try_out", seconds=self._patience())
+            self._release()
+            doing = "looking for the end of an episode"
+            limit, silence = self._clock.within(_MOST_SCOUTING), self._patience()
+            self._subject = self._ask("scout", seconds, seconds=limit, silence=silence)
         except ChildFailureError as error:
             self.close()
-            return unscouted(subject, f"finding out what it can do: {error}")
+            self._subject = unscouted(self._subject, f"{doing}: {error}")
+
+    def _release(self) -> None:
+        self._tell("closing it")
         try:
-            self._tell("closing it")
-            self._ask(subject, "release", seconds=self._patience(subject))
+            self._ask("release", seconds=self._patience())
         except ChildFailureError as error:
             self.close()  # a check reports it
-            subject = replace(subject, closes=False, lost=f"closing it: {error}")
-        try:
-            limit, silence = self._clock.within(_MOST_SCOUTING), self._patience(subject)
-            scouted: Subject = self._ask(subject, "scout", seconds, seconds=limit, silence=silence)
-            return scouted
-        except ChildFailureError as error:
-            self.close()
-            return unscouted(subject, f"looking for the end of an episode: {error}")
+            self._subject = replace(self._subject, closes=False, lost=f"closing it: {error}")
 
-    def _patience(self, subject: Subject) -> float:
+    def _patience(self) -> float:
         """How long to wait for what is found out before the checks."""
-        least = _LEAST_LIMIT + _LIMIT_MAKES * subject.make_seconds
+        least = _LEAST_LIMIT + _LIMIT_MAKES * self._subject.make_seconds
         return self._clock.within(min(least, max(_SCOUTING * self._clock.limit, 1.0)))
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check; if the child hangs or dies, the result has the program that it ran."""
-        assert self._subject is not None
         begin = time.perf_counter()
         self._last = None
-        silence = self._silence(self._subject)
+        silence = self._silence()
         if "sb3" in check.needs:  # it may have to import PyTorch
             silence = max(silence, _LEAST_LIMIT)
         limit = self._clock.within(_LIMIT_CHECK * silence)
         try:
-            settings = self._living(self._subject).journaling(settings)
-            found: Result = self._ask(
-                self._subject, "run", check, settings, seconds=limit, silence=silence
-            )
+            settings = self._living().journaling(settings)
+            found: Result = self._ask("run", check, settings, seconds=limit, silence=silence)
             return found
         except ChildFailureError as error:
             lines = self._child.last_program() if self._child else []
@@ -196,8 +174,9 @@ class ChildProcess:
             result = self._lost(check, settings, error, lines)
             return replace(result, seconds=time.perf_counter() - begin)
 
-    def _silence(self, subject: Subject) -> float:
+    def _silence(self) -> float:
         """How long a statement may take."""
+        subject = self._subject
         slow = (
             _LIMIT_MAKES * (subject.make_seconds + subject.reset_seconds)
             + _LIMIT_STEPS * subject.step_seconds
@@ -211,7 +190,6 @@ class ChildProcess:
         self, check: Check, settings: Settings, error: ChildFailureError, lines: list[str]
     ) -> Result:
         """The result of a check in which the child was lost."""
-        assert self._subject is not None
         fault = Fault.of(error, lines)
         if lines and lines[-1].endswith(".close()"):
             self._subject = replace(self._subject, closes=False)  # nobody waits for that again
@@ -228,12 +206,11 @@ class ChildProcess:
             Result.of(check, "errored", message=fault.message),
             reproduction=reproduction(check, self._subject, settings, lines) if lines else "",
             trace=fault.stack,
-            timeline=self._before(self._subject, lines, settings),
+            timeline=self._before(lines, settings),
         )
 
     def _is_late(self, error: ChildFailureError, lines: list[str]) -> bool:
         """Whether the run was over before it was certain that a statement hangs."""
-        assert self._subject is not None
         surely = max(_SURELY_HUNG, 5 * (self._subject.make_seconds + self._subject.step_seconds))
         imports = not lines or lines[-1].startswith(("from ", "import "))
         return self._clock.left <= 0 and (error.silent < surely or imports)
@@ -254,47 +231,46 @@ class ChildProcess:
             self._child.close()
             self._child = None
 
-    def _living(self, subject: Subject) -> Child:
+    def _living(self) -> Child:
         """A child that knows the subject."""
         if self._child is None:
             self._child = Child(self._tell)
-            self._child.ask("adopt", subject, seconds=self._clock.within(START_SECONDS))
+            self._child.ask("adopt", self._subject, seconds=self._clock.within(START_SECONDS))
         return self._child
 
-    def _ask(self, subject: Subject, method: str, *arguments: object, **limits: float) -> Any:
+    def _ask(self, method: str, *arguments: object, **limits: float) -> Any:
         """What a method of the `Runner` returns in a child that knows the subject."""
-        return self._living(subject).ask(method, *arguments, **limits)
+        return self._living().ask(method, *arguments, **limits)
 
     def _timeline(
-        self, subject: Subject, lines: Sequence[str], settings: Settings, silence: float
+        self, lines: Sequence[str], settings: Settings, silence: float
     ) -> tuple[Moment, ...]:
         """The outcomes of the last steps of a program."""
-        settings = self._living(subject).journaling(settings)
+        settings = self._living().journaling(settings)
         limit = self._clock.within(_LEAST_LIMIT)
         found: tuple[Moment, ...] = self._ask(
-            subject, "timeline", list(lines), settings, seconds=limit, silence=min(silence, limit)
+            "timeline", list(lines), settings, seconds=limit, silence=min(silence, limit)
         )
         return found
 
     def _repeats(self, fault: Fault, lines: Sequence[str], settings: Settings) -> bool:
         """Whether this program ends the child in the same way."""
-        assert self._subject is not None
         if self._clock.left < _LIMIT_CHECK:
             return False
         try:
-            silence = min(_KNOWN_TO_HANG + self._subject.make_seconds, self._silence(self._subject))
-            self._timeline(self._subject, lines, settings, silence)
+            silence = min(_KNOWN_TO_HANG + self._subject.make_seconds, self._silence())
+            self._timeline(lines, settings, silence)
         except ChildFailureError as error:
             last = self._child.last_program() if self._child else []
             self.close()
             return Fault.of(error, last).kind == fault.kind
         return False
 
-    def _before(self, subject: Subject, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
+    def _before(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """The timeline up to the statement that hung or killed the child."""
         try:
             if lines and self._clock.left > 0:
-                return self._timeline(subject, lines[:-1], settings, _LEAST_LIMIT)
+                return self._timeline(lines[:-1], settings, _LEAST_LIMIT)
         except ChildFailureError:
             self.close()
         return ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
@@ -16,10 +18,10 @@ from sb3compat.conformance.program.types import Factory
 from sb3compat.conformance.run.checking import lacking
 from sb3compat.conformance.run.child import Tell
 from sb3compat.conformance.run.clock import Clock
-from sb3compat.conformance.run.fresh import Beside, confirmed
+from sb3compat.conformance.run.fresh import confirmed
 from sb3compat.conformance.run.known import known_failures
 from sb3compat.conformance.run.options import Options, OptionsError
-from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
+from sb3compat.conformance.run.places import ChildProcess, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS
 from sb3compat.conformance.run.versions import versions
@@ -33,6 +35,8 @@ _SCOUTING = 1 / 5
 # The time limit of a script: to import all it needs, and for so many constructions. One that is
 # expected to hang is not waited for that long.
 _SCRIPT_SECONDS, _HANG_SECONDS, _LIMIT_MAKES = 30.0, 10.0, 10
+# So many scripts run at once.
+_MOST_SCRIPTS = 4
 # In less time no script can be run.
 _LEAST_SECONDS = 1.0
 _NOT_RUN = "its script was not run once more, as no time was left"
@@ -79,13 +83,15 @@ class Session:
         self._clock = Clock(options.max_seconds)
         self.options = options
         self._target = target or getattr(factory, "__qualname__", repr(factory))
-        self._place: Place = (
+        self._place = (
             ChildProcess(options, self._clock, tell)
             if options.isolate
             else ThisProcess(options, tell)
         )
         # A process with threads must not fork, which environments do.
-        self._beside = Beside() if options.isolate else None
+        threads = min(os.cpu_count() or 1, _MOST_SCRIPTS)
+        self._threads = ThreadPoolExecutor(threads) if options.isolate else None
+        self._stop = Event()
         try:
             seconds = _SCOUTING * self._clock.limit
             with self._clock:
@@ -108,8 +114,6 @@ class Session:
         self._results: dict[str, Result] = {}
         # The checks that an earlier failure made pointless, and whether that was about bounds only.
         self._lost: dict[str, bool] = {}
-        # The failed check behind each of them.
-        self._causes: dict[str, str] = {}
         # The failures that were expected, as they were.
         self._unexpected: dict[str, Result] = {}
         # The failures whose scripts are running.
@@ -124,8 +128,9 @@ class Session:
     def close(self) -> None:
         """End the processes that run the checks and scripts."""
         self._place.close()
-        if self._beside is not None:
-            self._beside.close()
+        self._stop.set()
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
 
     def start(self, check: Check) -> Result:
         """Run a check, after the checks that it comes after.
@@ -161,8 +166,6 @@ class Session:
         return [self._results[check.id] for check in self.checks if check.id in self._results]
 
     def _settle(self, check: Check, result: Result) -> None:
-        if result.cause:
-            self._causes[check.id] = result.cause
         self._results[check.id] = _with_expectation(result, self.options, self._known)
         self._unexpected[check.id] = result
 
@@ -174,11 +177,12 @@ class Session:
             return result
         if self._clock.left < _LEAST_SECONDS:
             result = _not_run(result)
-        elif self._beside is None or self._place.lost or self.subject.alone:
+        elif self._threads is None or self._place.lost or self.subject.alone:
             result = confirmed(result, self._script_seconds(result))
         else:
             seconds = self._script_seconds(result)
-            self._waiting[check.id] = result, self._beside.submit(confirmed, result, seconds)
+            script = self._threads.submit(confirmed, result, seconds, self._stop)
+            self._waiting[check.id] = result, script
             return result
         self._place.remember(result)
         return result
@@ -190,8 +194,7 @@ class Session:
 
     def cause(self, check: Check) -> Result | None:
         """The failure for which a check was skipped; None if it was not skipped for one."""
-        name = self._causes.get(check.id)
-        return None if name is None else self._results[name]
+        return self._results.get(self._results[check.id].cause)
 
     def hidden(self, check: Check) -> bool:
         """Whether a check was skipped for an expected failure, and is not expected to fail."""
@@ -204,8 +207,8 @@ class Session:
     def report(self, results: Iterable[Result]) -> Report:
         """The report of these results, and of the failures for which some were skipped."""
         chosen = {result.check_id: result for result in results}
-        for name in [name for name in chosen if name in self._causes]:
-            chosen[self._causes[name]] = self._results[self._causes[name]]
+        for name in filter(None, [result.cause for result in chosen.values()]):
+            chosen[name] = self._results[name]
         hidden = self._hidden_by(chosen)
         for cause, names in hidden.items() if self.options.strict else ():
             message = f"{self._unexpected[cause].message}. {_hides(cause, names)}"
@@ -236,8 +239,8 @@ class Session:
         """The checks that expected failures hide, by these."""
         found: dict[str, list[str]] = {}
         for name in chosen:
-            if name in self._causes and self.hidden(self._all[name]):
-                found.setdefault(self._causes[name], []).append(name)
+            if self.hidden(self._all[name]):
+                found.setdefault(self._results[name].cause, []).append(name)
         return found
 
     def _left_out(self) -> tuple[str, ...]:
@@ -276,10 +279,9 @@ class Session:
             # Only the checks of bounds would repeat a failure about bounds.
             if (failed or name in self._lost) and (not by_bounds or check.id in _IN_SPACE):
                 self._lost[check.id] = by_bounds
-                cause = self._causes.get(name, name)
                 how = "warned" if result.severity == "warning" else "failed"
                 message = f"comes after {name}, which has {how}"
-                return Result.of(check, "skipped", message=message, cause=cause)
+                return Result.of(check, "skipped", message=message, cause=result.cause or name)
         return None
 
     def _late(self, check: Check) -> Result | None:
