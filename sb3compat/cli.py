@@ -155,12 +155,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        library = (error.name or "").partition(".")[0]
+        if library not in _EXTRA:
             raise
         from sb3compat.errors import install_line
 
         return _complain(
-            f"Expected {error.name} to be installed, which {_EXTRA[error.name]}. Install it: "
+            f"Expected {library} to be installed, which {_EXTRA[library]}. Install it: "
             + install_line("conformance")
         )
     except ImportError:

@@ -28,7 +28,7 @@ from sb3compat.conformance.commands.usage import (
     write,
 )
 from sb3compat.conformance.findings import FactoryError
-from sb3compat.conformance.output import FORMATS, MissingLibraryError, brief, render, renderer
+from sb3compat.conformance.output import FORMATS, brief, render, renderer
 from sb3compat.conformance.output.progress import Progress
 from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.entry import InterruptedRunError, run
@@ -49,17 +49,20 @@ _NO_GUARD = "to start workers only where it is run as the program"
 
 def command(given: Namespace) -> int:
     """Check an environment, and write its report."""
-    progress = Progress(sys.stderr, quiet=given.quiet)
     try:
         # Wrong options are refused before the target is imported, which may take a minute.
         files = _files(given)
+    except UsageError as error:
+        return complain(str(error))
+    progress = Progress(sys.stderr, quiet=given.quiet)
+    try:
         options = _options(given)
         options.check_names()
         target = resolve(given.target, making_of(given))
         options = _for_target(options, given, target)
         progress.say(f"making {target.name}")
         report, code = _run(target, options, progress)
-    except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
+    except (UsageError, TargetError, FactoryError, OptionsError) as error:
         progress.clear()
         return complain(str(error))
     except Exception as error:
@@ -131,7 +134,8 @@ def _refusal(env_id: str, error: Exception) -> Exception | None:
 def _files(given: Namespace) -> list[tuple[str, Path]]:
     """The formats and paths of the reports.
 
-    A path that cannot be written and a library that is missing are told of before the run.
+    A path that cannot be written and a library that is missing are told of before the run; of the
+    library, `sb3compat.cli` tells.
     """
     files = [(form, getattr(given, form)) for form in FORMATS[1:]]
     files = [(form, path) for form, path in [*files, (given.format, given.output)] if path]

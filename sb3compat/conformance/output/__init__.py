@@ -12,21 +12,14 @@ from importlib import import_module
 from sb3compat.conformance.findings import FAMILIES
 from sb3compat.conformance.run.report import LABELS, Report, Result
 from sb3compat.conformance.run.reproduction import CHECK_FAILS
-from sb3compat.errors import install_line
 
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
-# What a format needs that the kit itself does not.
-_LIBRARIES = {"terminal": "rich", "html": "jinja2"}
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # The labels of results with no verdict, or a partial one, which give a reason.
 _UNTOLD = ("xfailed", "partly exercised", "not exercised", "skipped")
 
 Renderer = Callable[[Report], str]
-
-
-class MissingLibraryError(ModuleNotFoundError):
-    """A format needs a library that is not installed."""
 
 
 def render(report: Report, form: str) -> str:
@@ -37,32 +30,14 @@ def render(report: Report, form: str) -> str:
         form: One of `FORMATS`.
 
     Raises:
-        MissingLibraryError: If the format needs a library that is not installed.
+        ModuleNotFoundError: If it needs a library that is not installed, rich or jinja2.
     """
     return renderer(form)(report)
 
 
 def renderer(form: str) -> Renderer:
-    """The function that writes a report in one of the formats.
-
-    Args:
-        form: One of `FORMATS`.
-
-    Raises:
-        MissingLibraryError: If the format needs a library that is not installed.
-    """
-    library = _LIBRARIES.get(form)
-    try:
-        module = import_module(f"{__name__}.{form}")
-    except ModuleNotFoundError as error:
-        if library is None or error.name is None or error.name.partition(".")[0] != library:
-            raise
-        raise MissingLibraryError(
-            f"Expected {library} to be installed, which the {form} report is written with. Install "
-            f"it: {install_line('conformance')}",
-            name=library,
-        ) from error
-    function: Renderer = module.render
+    """The function that writes a report in one of the formats, see `render`."""
+    function: Renderer = import_module(f"{__name__}.{form}").render
     return function
 
 

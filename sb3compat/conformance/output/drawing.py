@@ -70,28 +70,16 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
-    """One step or reset; `here` if it is where something is wrong."""
-
-    title: str
-    here: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of the environment; `concerned` if what is wrong is about it."""
-
-    number: int
-    concerned: bool
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True)
 class Timeline:
-    """The last steps before a failure."""
+    """The last steps before a failure.
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    Attributes:
+        columns: The title of each step or reset, and whether something is wrong there.
+        rows: The number of each row, whether what is wrong is about it, and its cells.
+    """
+
+    columns: list[tuple[str, bool]]
+    rows: list[tuple[int, bool, list[Cell]]]
 
 
 def found_of(result: Result) -> Found | None:
@@ -113,16 +101,12 @@ def timeline_of(result: Result) -> Timeline | None:
     if not events:
         return None
     found = result.finding
-    columns = tuple(Column(_title(event[0]), _is_here(event[0], found)) for event in events)
     rows = []
     for k, first in enumerate(events[0]):
         concerned = found is None or found.row in (None, first.row)
-        cells = tuple(
-            _cell(event[k], found if column.here and concerned else None)
-            for event, column in zip(events, columns, strict=True)
-        )
-        rows.append(Row(first.row, concerned, cells))
-    return Timeline(columns, tuple(rows))
+        cells = [_cell(event[k], found if concerned else None) for event in events]
+        rows.append((first.row, concerned, cells))
+    return Timeline([(_title(event[0]), _is_here(event[0], found)) for event in events], rows)
 
 
 def _events(moments: tuple[Moment, ...]) -> list[list[Moment]]:
@@ -146,15 +130,15 @@ def _is_here(moment: Moment, found: Finding | None) -> bool:
 
 
 def _cell(moment: Moment, found: Finding | None) -> Cell:
-    texts = moment.parts
+    found = found if _is_here(moment, found) else None
     wrong = _part_of(found.what) if found else ""
     parts = []
-    for name, text in texts.items():
+    for name, text in moment.parts.items():
         if name == wrong and found is not None:
             parts.append(Part(name, text or "\N{EN DASH}", found.should, name in moment.varies))
         elif text:
             parts.append(Part(name, text, None, name in moment.varies))
-    whole = found is not None and wrong not in texts
+    whole = found is not None and not wrong
     words = [moment.event, *["ended"] * moment.ended, *["wrong"] * whole]
     return Cell(" ".join(words), moment.ended, tuple(parts))
 

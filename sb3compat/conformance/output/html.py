@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
-from sb3compat.conformance.output.drawing import Found, Timeline, found_of, timeline_of
-from sb3compat.conformance.run.report import LABELS, Report, Result
+from sb3compat.conformance.output.drawing import found_of, timeline_of
+from sb3compat.conformance.run.report import LABELS, Report
 
 _HERE = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class Case:
-    """What the page says of one result that needs words."""
-
-    result: Result
-    label: str
-    trace_title: str
-    finding: Found | None
-    timeline: Timeline | None
 
 
 def render(report: Report) -> str:
@@ -32,7 +20,6 @@ def render(report: Report) -> str:
 
     It loads nothing, and forbids the browser to.
     """
-    failures = told(report)
     labels = Counter(map(report.label, report.results))
     return (
         _environment()
@@ -41,19 +28,15 @@ def render(report: Report) -> str:
             report=report,
             headline=headline(report),
             versions=versions(report),
-            cases=[_case(report, result) for result in failures],
-            linked={result.check_id for result in failures},
+            failures=told(report),
+            trace_title=trace_title,
+            found_of=found_of,
+            timeline_of=timeline_of,
             counts={label: labels[label] for label in LABELS if labels[label]},
             groups=by_group(report),
             style=(_HERE / "page.css").read_text(encoding="utf-8"),
             script=(_HERE / "page.js").read_text(encoding="utf-8"),
         )
-    )
-
-
-def _case(report: Report, result: Result) -> Case:
-    return Case(
-        result, report.label(result), trace_title(result), found_of(result), timeline_of(result)
     )
 
 

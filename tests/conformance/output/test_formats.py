@@ -49,9 +49,9 @@ for more in (["--format=terminal", "-q", "--output=x.txt"], ["--format=html"]):
     print(main(["check", "tests.conformance.tiny:boom", "--no-isolate", *more]))
 """
     assert python(BLOCKED + script, "rich", "jinja2") == "".join(
-        f"sb3compat: Expected {library} to be installed, which the {form} report is written with. "
+        f"sb3compat: Expected {library} to be installed, which {what_for}. "
         'Install it: pip install "sb3compat[conformance]"\n2\n'
-        for library, form in (("rich", "terminal"), ("jinja2", "html"))
+        for library, what_for in (("rich", "prints tables"), ("jinja2", "writes pages"))
     )
 
 
