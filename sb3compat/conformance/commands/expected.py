@@ -12,36 +12,27 @@ _KEYS = {"reason", "link"}
 
 
 def expected_failures(given: Path | Mapping[str, object]) -> dict[str, str]:
-    """The expected failures in a file, or in tables of pyproject.toml.
-
-    Raises:
-        ValueError: See `load_expected`.
-    """
-    return load_expected(given) if isinstance(given, Path) else _reasons("pyproject.toml", given)
-
-
-def load_expected(path: Path) -> dict[str, str]:
     """The reason, with the link, for each check that is expected to fail.
+
+    Args:
+        given: A TOML file, or tables of pyproject.toml.
 
     Raises:
         ValueError: If the file cannot be read, has another form, or names an unknown check.
         ModuleNotFoundError: On Python 3.10, if `tomli` is missing.
     """
+    where: Path | str = given if isinstance(given, Path) else "pyproject.toml"
     try:
-        tables = toml.read(path)
+        tables = toml.read(given) if isinstance(given, Path) else given
     except OSError as error:
         raise ValueError(
-            f"Expected a TOML file with expected failures, got {str(path)!r}: {error.strerror}. "
+            f"Expected a TOML file with expected failures, got {str(where)!r}: {error.strerror}. "
             "Name a file that exists."
         ) from None
     except ValueError as error:
         raise ValueError(
-            f"Expected a TOML file, got {str(path)!r}: {error}. Fix its syntax."
+            f"Expected a TOML file, got {str(where)!r}: {error}. Fix its syntax."
         ) from None
-    return _reasons(path, tables)
-
-
-def _reasons(where: Path | str, tables: Mapping[str, object]) -> dict[str, str]:
     return {check_id: _reason(where, check_id, table) for check_id, table in tables.items()}
 
 

@@ -54,8 +54,8 @@ class Making:
     start_method: str | None = None
 
 
-def making_of(given: Namespace) -> Making | None:
-    """The `Making` that the command line describes; None if it says nothing."""
+def making_of(given: Namespace) -> Making:
+    """The `Making` that the command line describes."""
     said = {part.name: getattr(given, part.name) for part in fields(Making)}
     return Making(**{name: value for name, value in said.items() if value is not None})
 
@@ -79,12 +79,12 @@ class Target:
     reference_source: str = ""
 
 
-def resolve(text: str, making: Making | None = None) -> Target:
+def resolve(text: str, making: Making) -> Target:
     """The target of this name: `package.module:name`, `path/to/file.py:name`, or an id.
 
     Args:
         text: The name.
-        making: How to make environments from an id; None for the defaults.
+        making: How to make environments from an id.
 
     Raises:
         TargetError: If there is no such target. An exception of the user's module passes through.
@@ -108,8 +108,8 @@ def resolve(text: str, making: Making | None = None) -> Target:
             + _nearest_file(where, f"Name it: {where.partition('.')[0]}.py:{what}")
         )
     if found is None:
-        return _from_id(text, making or Making())
-    if making is not None and making != Making():
+        return _from_id(text, making)
+    if making != Making():
         raise TargetError(
             "Expected options such as --num-envs and --vectorization-mode with the id of an "
             f"environment only, got them with the factory {text!r}. Let the factory do it."
