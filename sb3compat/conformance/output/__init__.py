@@ -67,10 +67,10 @@ def reasons(report: Report) -> dict[tuple[str, str], list[Result]]:
 
 
 def reason(result: Result) -> str:
-    """Why there is no verdict, or why a failure is expected."""
+    """Why there is no verdict, or why a failure is expected; empty for others."""
     if result.status == "xfailed":
         return result.message.rpartition("; expected: ")[2]
-    return result.message
+    return result.message if result.status.replace("_", " ") in _UNTOLD else ""
 
 
 def brief(report: Report) -> str:

@@ -47,7 +47,8 @@ class Progress:
         """Show this text instead of what is there; without one, how much time has passed."""
         self._text = " ".join(text.split()) or self._text
         if self._live is not None:
-            self._show(self._line())
+            self._live.start()
+            self._live.update(self._line(), refresh=True)
 
     def began(self, session: Session) -> None:
         """Note when the checks begin, and what they will take; `run.entry.run` calls it."""
@@ -84,11 +85,6 @@ class Progress:
             return Text(f"{passed}  {self._text} …", no_wrap=True, overflow="ellipsis")
         left = f"{self.left():.0f}"
         return _line(f"{self._text}  {passed}, {left} s left", self._done, self._count)
-
-    def _show(self, line: RenderableType) -> None:
-        if self._live is not None:
-            self._live.start()
-            self._live.update(line, refresh=True)
 
 
 def _live(stream: TextIO) -> Live:

@@ -172,15 +172,10 @@ def _table(report: Report, results: list[Result]) -> Table:
     table.add_column(overflow="fold")
     for result in results:
         label = report.label(result)
-        table.add_row(Text(label, STYLES[label]), Text(result.check_id), Text(_reason(result)))
+        why = cut(safe(reason(result)), _LONGEST_REASON)
+        said = Text(f"({why})" if why else "")
+        table.add_row(Text(label, STYLES[label]), Text(result.check_id), said)
     return table
-
-
-def _reason(result: Result) -> str:
-    """Why there is no verdict, or why a failure is expected."""
-    if result.status in ("xfailed", "skipped", "not_exercised", "partly_exercised"):
-        return f"({cut(safe(reason(result)), _LONGEST_REASON)})"
-    return ""
 
 
 def _particulars(result: Result) -> Iterator[RenderableType]:
