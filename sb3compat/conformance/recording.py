@@ -21,7 +21,8 @@ from sb3compat.conformance.record import OVERWRITE, WATCHED, Call, Drawn, Given,
 from sb3compat.conformance.values import Value
 from sb3compat.errors import shown
 
-_RESULTS: Mapping[tuple[Family | Literal["single"], str], tuple[str, ...]] = {
+# What a call returns, by the interface and the method.
+RESULTS: Mapping[tuple[Family | Literal["single"], str], tuple[str, ...]] = {
     ("vec_env", "reset"): ("obs",),
     ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
     ("vec_env", "step_wait"): ("obs", "rewards", "dones", "infos"),
@@ -71,7 +72,7 @@ def recorded(
 
 def announced(family: Family | Literal["single"], call: Call, before: Sequence[Call]) -> str:
     """The statement of a call whose results are not known yet."""
-    names = [call.name_of(name) for name in _RESULTS.get((family, call.op.method), ())]
+    names = [call.name_of(name) for name in RESULTS.get((family, call.op.method), ())]
     return " = ".join([*([", ".join(names)] if names else []), source_of(call, before)])
 
 
@@ -146,7 +147,7 @@ def _look_again(call: Call, number: int) -> None:
 
 
 def _take_down(record: Record, call: Call, env: Any) -> None:
-    names = _RESULTS.get((record.family, call.op.method))
+    names = RESULTS.get((record.family, call.op.method))
     results = (call.result,) if names is not None and len(names) == 1 else call.result
     if names is None or not isinstance(results, tuple | list) or len(results) != len(names):
         call.names = ("result",)

@@ -7,18 +7,14 @@ import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
 from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
 from sb3compat.conformance.run.child import factory_trace
-from sb3compat.conformance.run.fresh import expected_of, rerun
-
-Verdict = Literal["fails", "passes", "other", "unable"]
+from sb3compat.conformance.run.fresh import Rerun, Verdict, expected_of, rerun
 
 _VERDICTS: dict[Verdict, str] = {
     "fails": "still failing",
@@ -29,23 +25,8 @@ _VERDICTS: dict[Verdict, str] = {
 _PASS = "Pass a report that `sb3compat check --json` wrote, or a script."
 
 
-@dataclass(frozen=True)
-class Replay:
-    """The outcome of a reproduction.
-
-    Attributes:
-        name: The id of the check, or the name of the script.
-        verdict: `fails` as before, `passes`, `other` for another exception, or `unable` to run.
-        said: The last lines of its output, or the reason why it did not run.
-    """
-
-    name: str
-    verdict: Verdict
-    said: str
-
-
-def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]:
-    """Run each reproduction in a Python of its own.
+def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[tuple[str, Rerun]]:
+    """Run each reproduction in a Python of its own: the id of the check, or the file, and the end.
 
     Args:
         path: A report as JSON, or one reproduction.
@@ -65,27 +46,26 @@ def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]
             f"Expected a report as JSON or a script, got {str(path)!r}: {why}. {_PASS}"
         ) from None
     if path.suffix == ".py":
-        yield _run(path.name, text, "AssertionError", make_env, seconds)
+        yield path.name, _run(text, "AssertionError", make_env, seconds)
         return
     for result in load(text).results:
         if result.reproduction:
             expected = expected_of(result)
-            yield _run(result.check_id, result.reproduction, expected, make_env, seconds)
+            yield result.check_id, _run(result.reproduction, expected, make_env, seconds)
         elif result.status in ("failed", "errored", "xfailed"):
-            yield Replay(result.check_id, "unable", f"has no reproduction: {result.message}")
+            yield result.check_id, Rerun("unable", f"has no reproduction: {result.message}")
 
 
-def _run(name: str, script: str, expected: str, make_env: str | None, seconds: float) -> Replay:
+def _run(script: str, expected: str, make_env: str | None, seconds: float) -> Rerun:
     """Run a script, and see whether it raises an exception whose type is in `expected`."""
     if PLACEHOLDER in script:
         if make_env is None:
-            return Replay(
-                name, "unable", "does not know the factory. Name it: --target package.module:name"
+            return Rerun(
+                "unable", "does not know the factory. Name it: --target package.module:name"
             )
         script = script.replace(PLACEHOLDER, make_env)
     path = filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")])
-    found = rerun(script, expected, seconds, path)
-    return Replay(name, found.verdict, found.said)
+    return rerun(script, expected, seconds, path)
 
 
 def command(given: Namespace) -> int:
@@ -101,10 +81,10 @@ def command(given: Namespace) -> int:
         print(factory_trace(error), file=sys.stderr)
         return complain(f"{given.target} cannot be imported, see above.")
     try:
-        for found in replay(given.file, source, given.max_seconds):
+        for name, found in replay(given.file, source, given.max_seconds):
             verdicts.append(found.verdict)
             said = textwrap.indent(found.said, "    ")
-            print(f"{_VERDICTS[found.verdict]}: {found.name}", *filter(None, [said]), sep="\n")
+            print(f"{_VERDICTS[found.verdict]}: {name}", *filter(None, [said]), sep="\n")
     except ValueError as error:
         return complain(str(error))
     counts = [

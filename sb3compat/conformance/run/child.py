@@ -26,7 +26,6 @@ import cloudpickle
 
 from sb3compat.conformance.program.journal import read_journal
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.run.death import cause_of_death
 from sb3compat.conformance.run.log import last_words, stack_in
 from sb3compat.conformance.run.wire import carried, receive, send
 from sb3compat.conformance.subject.settings import Settings
@@ -67,6 +66,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
+
+
+def cause_of_death(code: int) -> str:
+    """The name of the signal that ended a process, or its exit code."""
+    try:
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    except ValueError:
+        return f"signal {-code}"
 
 
 class ChildTraceback(Exception):  # noqa: N818  (it is a cause, never raised)

@@ -15,12 +15,11 @@ from threading import Event
 from typing import Literal
 
 from sb3compat.conformance.program.source import PLACEHOLDER
-from sb3compat.conformance.run.child import end
-from sb3compat.conformance.run.death import cause_of_death
+from sb3compat.conformance.run.child import cause_of_death, end
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import CHECK_FAILS, FACTORY_FAILS, NOT_EVERY_TIME
 
-Verdict = Literal["fails", "passes", "other"]
+Verdict = Literal["fails", "passes", "other", "unable"]
 
 # As `python FILE` does it, save that a fork server imports the libraries once for all workers.
 _RUN = """\
@@ -46,8 +45,9 @@ class Rerun:
     """The outcome of a script.
 
     Attributes:
-        verdict: `fails` as expected, `passes`, or `other` for another exception or a hang.
-        said: The last lines of its output.
+        verdict: `fails` as expected, `passes`, `other` for another exception or a hang, or
+            `unable` to run.
+        said: The last lines of its output, or the reason why it did not run.
     """
 
     verdict: Verdict

@@ -42,6 +42,7 @@ class Failure:
         finding: The result in parts.
         error: The exception of the environment; None for a broken contract.
         own: Whether the check itself failed, not the environment.
+        shorter: The failure without the calls that the demand is not about, if that fails, too.
     """
 
     status: Status
@@ -51,6 +52,7 @@ class Failure:
     finding: Finding | None
     error: BaseException | None = None
     own: bool = False
+    shorter: Failure | None = None
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -97,7 +99,8 @@ def mistaken(check: Check, error: BaseException, lines: tuple[str, ...] = ()) ->
 def failed(check: Check, subject: Subject, settings: Settings, failure: Failure) -> Result:
     """The result of a check that failed; the program is run once more for its timeline."""
     row = failure.finding.row if failure.finding else None
-    again, timeline = _replay(subject, settings, failure, row)
+    again, moments = _replay(subject, settings, failure, row)
+    others = _replay(subject, settings, failure, row)[1] if moments else ()
     # A check may fail by itself before the first statement.
     last = again or Plain(failure.lines[-1] if failure.lines else "")
     message, finding = last.told(failure.message), failure.finding
@@ -112,20 +115,13 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
         if failure.lines
         else "",
         trace=failure.trace,
-        timeline=_with_variation(subject, settings, failure, row, timeline.moments),
+        timeline=_with_variation(moments, others),
         finding=finding,
     )
 
 
-def _with_variation(
-    subject: Subject,
-    settings: Settings,
-    failure: Failure,
-    row: int | None,
-    moments: tuple[Moment, ...],
-) -> tuple[Moment, ...]:
+def _with_variation(moments: tuple[Moment, ...], others: tuple[Moment, ...]) -> tuple[Moment, ...]:
     """The moments of a program, with the values named that are others when it runs again."""
-    others = _replay(subject, settings, failure, row)[1].moments if moments else ()
     if [(m.step, m.row) for m in others] != [(m.step, m.row) for m in moments]:
         return moments  # an environment that is not deterministic may have gone another way
     return tuple(map(Moment.held_against, moments, others))
@@ -142,7 +138,7 @@ def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iter
 
 def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> tuple[Moment, ...]:
     """The timeline of a program: the outcomes of its last steps."""
-    return _replay(subject, settings, Failure("failed", "", "", tuple(lines), None))[1].moments
+    return _replay(subject, settings, Failure("failed", "", "", tuple(lines), None))[1]
 
 
 def repeats(subject: Subject, settings: Settings, failure: Failure) -> bool:
@@ -152,8 +148,9 @@ def repeats(subject: Subject, settings: Settings, failure: Failure) -> bool:
 
 def _replay(
     subject: Subject, settings: Settings, failure: Failure, row: int | None = None
-) -> tuple[Plain | None, Timeline]:
+) -> tuple[Plain | None, tuple[Moment, ...]]:
     """Run a program once more: its last statement if it fails like this again; its timeline."""
+    again = None
     instances = replace(subject, shared=False).instances()
     journal = Journal(settings.journal)
     script = Script(instances, perturb(settings.seed), journal.begin())
@@ -167,13 +164,12 @@ def _replay(
             survived += 1
     except EnvFailureError as error:
         at_the_end = survived == len(failure.lines) - 1
-        if not failure.is_like(error, at_the_end=at_the_end):
-            return None, timeline
-        last = failure.lines[-1]
-        return without_helpers(last, script.value) if at_the_end else Plain(last), timeline
+        if failure.is_like(error, at_the_end=at_the_end):
+            last = failure.lines[-1]
+            again = without_helpers(last, script.value) if at_the_end else Plain(last)
     except NotExercisedError:  # it needs two instances, which cannot be made
-        return None, timeline
+        pass
     finally:
         script.close()
         journal.close()
-    return None, timeline
+    return again, timeline.moments

@@ -40,7 +40,7 @@ class Runner:
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
         self._tell = tell
-        self._subject: Subject | None = None
+        self._subject: Subject
         self._instances: Instances | None = None
         self._env: Any = None
         self._declared: Mapping[str, bool] = {}
@@ -53,7 +53,7 @@ class Runner:
 
     def try_out(self) -> Subject:
         """Find out what the environment can do."""
-        self._subject = try_out(self._known(), self._env, self._declared)
+        self._subject = try_out(self._subject, self._env, self._declared)
         return self._subject
 
     def release(self) -> None:
@@ -71,14 +71,14 @@ class Runner:
 
     def scout(self, seconds: float) -> Subject:
         """Search the environment for ends of episodes."""
-        self._subject = scout(self._known(), seconds, self._tell)
+        self._subject = scout(self._subject, seconds, self._tell)
         return self._subject
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check."""
         if self._instances is None:
-            self._instances = self._known().instances()
-        return run_check(check, self._known(), settings, self._instances)
+            self._instances = self._subject.instances()
+        return run_check(check, self._subject, settings, self._instances)
 
     def close(self) -> None:
         """Close the instances that are still open."""
@@ -87,11 +87,7 @@ class Runner:
 
     def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """Run a program, and return the outcomes of its last steps."""
-        return timeline_of(self._known(), settings, lines)
-
-    def _known(self) -> Subject:
-        assert self._subject is not None, "examine or adopt comes first"
-        return self._subject
+        return timeline_of(self._subject, settings, lines)
 
 
 def serve() -> None:

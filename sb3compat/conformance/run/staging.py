@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from sb3compat.conformance.contract import Check
@@ -53,8 +54,6 @@ class Staging:
         self._instances, self._new = instances, check.new
         self._exercised = False
         self._reason, self._missing = _UNREACHED, ""
-        # For a failure the one without the calls that the demand is not about, if it fails, too.
-        self._shorter: dict[Failure, Failure] = {}
         self.count = 0
 
     def result(self) -> Result:
@@ -63,9 +62,8 @@ class Staging:
         if found is not None:
             first, draws = found
             best = self._shrunk(first, draws)
-            shorter = self._shorter.get(best)
-            if shorter and repeats(self._subject, self._settings, shorter):
-                best = shorter
+            if best.shorter and repeats(self._subject, self._settings, best.shorter):
+                best = best.shorter
             result = failed(self._check, self._subject, self._settings, best)
             if NOT_EVERY_TIME in result.message and best is not first:
                 result = failed(self._check, self._subject, self._settings, first)
@@ -143,8 +141,8 @@ class Staging:
             for demand in demands(self._check.function(scene), self._check.function):
                 made += 1
                 if not demand.holds():
-                    failure = _broken(scene.records, demand)
-                    self._shorter[failure] = _broken(shortened(scene.records, demand), demand)
+                    shorter = _broken(shortened(scene.records, demand), demand)
+                    failure = replace(_broken(scene.records, demand), shorter=shorter)
                     break
             else:
                 self._missing = self._missing or scene.missing

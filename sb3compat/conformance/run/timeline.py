@@ -11,6 +11,7 @@ import numpy as np
 
 from sb3compat.conformance.findings import cut, short
 from sb3compat.conformance.program.script import PRELUDE, Script
+from sb3compat.conformance.recording import RESULTS
 from sb3compat.conformance.run.report import Moment
 from sb3compat.conformance.subject.subject import Subject
 
@@ -25,12 +26,6 @@ WATCH = "watch_actions"
 
 _CALL = re.compile(r"([\w, ]+?) = env\.(step|step_wait|reset)\(")
 _FLAGS = ("dones", "terminations", "truncations")
-_PARTS = {
-    ("vec_env", "reset"): ("obs",),
-    ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
-    ("vector_env", "reset"): ("obs", "infos"),
-    ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
-}
 
 
 class _Watching(ast.NodeTransformer):
@@ -79,7 +74,7 @@ class Timeline:
         if not found:
             return
         targets, event = found[1].split(", "), "reset" if found[2] == "reset" else "step"
-        parts = _PARTS[self._subject.family, event]
+        parts = RESULTS[self._subject.family, event]
         if len(targets) == 1 and (event == "step" or self._subject.family == "vector_env"):
             # One name for the whole tuple.
             targets = [f"{targets[0]}[{k}]" for k in range(len(parts))]

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 from sb3compat.conformance import ConformanceError, FactoryError, check_vec_env
-from sb3compat.conformance.run import child as isolation
-from sb3compat.conformance.run import places, session
-from sb3compat.conformance.run.death import cause_of_death
+from sb3compat.conformance.run import child, places, session
+from sb3compat.conformance.run.child import cause_of_death
 from sb3compat.conformance.run.log import last_words
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.wire import receive
@@ -169,8 +168,8 @@ os.kill(os.getpid(), 9)
 def test_worker_that_runs_its_script_again_names_the_guard() -> None:
     # What Python prints in that worker, into the log of the process that runs the checks.
     complaint = inspect.getsource(multiprocessing.spawn._check_not_importing_main)
-    assert "script does behind 'if __name__" in isolation._how("exit code 1", complaint)
-    assert "__main__" not in isolation._how("exit code 1", "KeyError: 3")
+    assert "script does behind 'if __name__" in child._how("exit code 1", complaint)
+    assert "__main__" not in child._how("exit code 1", "KeyError: 3")
 
 
 def test_a_signal_has_a_name() -> None:
