@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sb3compat.conformance.findings import cut
 from sb3compat.conformance.run.child import ChildFailureError
 
-# So many shorter programs are tried, each in a process that may hang or die.
-_TRIES = 6
+# Programs with these shares of the steps are tried, each in a process that may hang or die.
+_SHARES = (0, 1 / 8, 1 / 4, 1 / 2)
 _LONGEST = 100
 _CALLS = re.compile(r"\b(?:env|twin|third|other|single|model\[0\])\.(\w+)\(|\b(make_env)\(")
 _OPENING = re.compile(r"(?:\w+, )*\w+ = make_env\(|\w+\.seed\(|(?:\w+, )*\w+ = \w+\.reset\(")
@@ -53,32 +53,16 @@ def _call_of(line: str) -> str:
 
 
 def shrunk(lines: Sequence[str], faulty: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:
-    """A shorter program with the same last statement that is faulty, too.
+    """A shorter program with the same last statement that is faulty, too: without its first steps.
 
     Args:
         lines: The program.
         faulty: Runs a program; whether it hangs or dies as this one did.
     """
-    opening = {k for k, line in enumerate(lines) if _OPENING.match(line)}
-    kept = [*range(len(lines))]
-    tries = _TRIES
-
-    def try_out(fewer: list[int]) -> bool:
-        nonlocal kept, tries
-        tries -= 1
-        if found := faulty([lines[k] for k in fewer]):
-            kept = fewer
-        return found
-
-    steps = [k for k in kept[:-1] if k not in opening]
-    width = len(steps)
-    while width and tries:
-        for start in range(0, len(steps), width):
-            out = {*steps[start : start + width]} & {*kept}
-            if out and tries and try_out([k for k in kept if k not in out]):
-                steps = [k for k in steps if k not in out]
-                break
-        else:
-            width //= 2
-        width = min(width, len(steps))
-    return tuple(lines[k] for k in kept)
+    steps = [k for k, line in enumerate(lines[:-1]) if not _OPENING.match(line)]
+    for kept in sorted({int(share * len(steps)) for share in _SHARES}):
+        out = {*steps[: len(steps) - kept]}
+        fewer = tuple(line for k, line in enumerate(lines) if k not in out)
+        if out and faulty(fewer):
+            return fewer
+    return tuple(lines)
