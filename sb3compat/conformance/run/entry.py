@@ -102,13 +102,7 @@ def check_vec_env(
         >>> report.ok
         True
     """
-    return _check(
-        "vec_env", factory, on_fail=on_fail, seed=seed, max_seconds=max_seconds,
-        programs=programs, only=only, skip=skip, expected_failures=expected_failures,
-        known_upstream=known_upstream, strict=strict, isolate=isolate, make_env=make_env,
-        capabilities=capabilities, options=options, reference=reference,
-        require_exercised=require_exercised,
-    )  # fmt: skip
+    return _check("vec_env", **locals())
 
 
 def _with_arguments_of(
@@ -131,14 +125,13 @@ def check_vector_env(factory: Factory, **given: Any) -> Report:
     The arguments, the report and the exceptions are those of `check_vec_env`.
     """
     inspect.signature(check_vec_env).bind(factory, **given)  # refuses an unknown keyword
-    return _check("vector_env", factory, **given)
+    return _check("vector_env", factory=factory, **given)
 
 
 def _check(
     family: Family,
-    factory: Factory,
-    /,
     *,
+    factory: Factory,
     on_fail: OnFail = "raise",
     expected_failures: Mapping[str, str] | None = None,
     capabilities: Mapping[str, bool] | None = None,
