@@ -10,6 +10,7 @@ import faulthandler
 import math
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -19,14 +20,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
 import cloudpickle
 
 from sb3compat.conformance.program.journal import read_journal
-from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.run.log import last_words, stack_in
+from sb3compat.conformance.program.trace import is_ours, trace_of
 from sb3compat.conformance.run.wire import carried, receive, send
 from sb3compat.conformance.subject.settings import Settings
 
@@ -243,6 +244,24 @@ def _guard_hint(log: str) -> str:
         "; a worker process has imported the script that starts it. Put what the script does "
         "behind 'if __name__ == \"__main__\":'"
     )
+
+
+def stack_in(log: str) -> str:
+    """The frames of the environment in the last stack, the innermost call first.
+
+    A stack counts once the frames of the kit, which come last, are written too.
+    """
+    blocks = re.split(r"(?m)^(?:Current thread|Thread) 0x\w+.*\n", log)
+    frames = next((b for b in reversed(blocks) if re.search(r'" ?, line \d+ in serve\n', b)), "")
+    theirs = takewhile(lambda frame: not is_ours(frame.partition('"')[2]), frames.splitlines())
+    return "\n".join(theirs)
+
+
+def last_words(log: str) -> list[str]:
+    """The last lines that a process printed, without the stacks of faulthandler and C++."""
+    before, fatal, after = log.partition("Fatal Python error")
+    lines = [line.strip() for line in (before + fatal + after.partition("\n")[0]).splitlines()]
+    return [line for line in lines if line and not line.startswith("@ ")][-4:]
 
 
 def _collect(stream: IO[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:

@@ -1,4 +1,4 @@
-"""The two places where checks run: this process, and a child process that may be lost."""
+"""A child process in which checks run, and which may be lost; `Runner` does so in this one."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import Any
 import cloudpickle
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.findings import FactoryError, Family
-from sb3compat.conformance.program.types import Factory
+from sb3compat.conformance.findings import FactoryError
 from sb3compat.conformance.run.child import START_SECONDS, Child, ChildFailureError, Tell
 from sb3compat.conformance.run.clock import GRACE_TO_MAKE, Clock
 from sb3compat.conformance.run.faults import Fault, shrunk
-from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import reproduction
-from sb3compat.conformance.run.runner import Runner
 from sb3compat.conformance.subject.examine import Given
 from sb3compat.conformance.subject.scout import unscouted
 from sb3compat.conformance.subject.settings import Settings
@@ -40,66 +37,23 @@ _SCOUTING = 1 / 3
 _MOST_SCOUTING = 600.0
 
 
-def given_by(options: Options, factory: Factory, family: Family | None) -> Given:
-    """The arguments of `examine` that these options contain."""
-    return {
-        "factory": factory,
-        "family": family,
-        "declared": dict(options.capabilities),
-        "options": options.options,
-        "reference": options.reference,
-    }
-
-
-class ThisProcess:
-    """Runs checks in this process, where a debugger sees them.
-
-    Attributes:
-        lost: False: if a check hangs or dies, nothing is left of the run.
-    """
-
-    lost = False
-
-    def __init__(self, options: Options, tell: Tell = lambda text: None) -> None:
-        self._options = options
-        self._runner = Runner(tell)
-        self.run, self.close = self._runner.run, self._runner.close
-
-    def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
-        """Examine the environment, and search its endings for so many seconds at most."""
-        self._runner.look_at(given_by(self._options, factory, family))
-        try:
-            self._runner.try_out()
-        finally:
-            self._runner.release()
-        return self._runner.scout(seconds)
-
-    def remember(self, result: Result) -> None:
-        """Do nothing: a hang or crash ends this process."""
-
-
 class ChildProcess:
     """Runs checks in a child process, and starts another one when a check hangs or kills it.
 
     Args:
-        options: How to run them.
         clock: The time of the run.
         tell: Called with what is going on.
     """
 
-    def __init__(
-        self, options: Options, clock: Clock | None = None, tell: Tell = lambda text: None
-    ) -> None:
-        self._options = options
-        self._clock = clock or Clock(options.max_seconds)
-        self._tell = tell
+    def __init__(self, clock: Clock, tell: Tell = lambda text: None) -> None:
+        self._clock, self._tell = clock, tell
         self._subject: Subject
         self._child: Child | None = Child(tell)
         # The fault of the last check, and those that were told, with the checks that told them.
         self._last: Fault | None = None
         self._told: dict[tuple[str, str, str], str] = {}
 
-    def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
+    def examine(self, given: Given, seconds: float) -> Subject:
         """Examine the environment, and search its endings for so many seconds at most.
 
         A hang or a crash after the environment was made is left for the checks to find.
@@ -108,7 +62,6 @@ class ChildProcess:
             FactoryError: If the environment cannot be made, or has no vector interface.
         """
         assert self._child is not None
-        given = given_by(self._options, factory, family)
         try:
             cloudpickle.dumps(given)
         except Exception as error:

@@ -36,7 +36,12 @@ class Runner:
 
     Args:
         tell: Called with what is going on, and without a text while that goes on.
+
+    Attributes:
+        lost: False, as of `ChildProcess`: if a check hangs or dies, nothing is left of the run.
     """
+
+    lost = False
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
         self._tell = tell
@@ -44,6 +49,15 @@ class Runner:
         self._instances: Instances | None = None
         self._env: Any = None
         self._declared: Mapping[str, bool] = {}
+
+    def examine(self, given: Given, seconds: float) -> Subject:
+        """Examine the environment, and search its endings for so many seconds at most."""
+        self.look_at(given)
+        try:
+            self.try_out()
+        finally:
+            self.release()
+        return self.scout(seconds)
 
     def look_at(self, given: Given) -> Subject:
         """Make the environment, and leave it open."""
@@ -79,6 +93,9 @@ class Runner:
         if self._instances is None:
             self._instances = self._subject.instances()
         return run_check(check, self._subject, settings, self._instances)
+
+    def remember(self, result: Result) -> None:
+        """Do nothing: a hang or crash ends this process."""
 
     def close(self) -> None:
         """Close the instances that are still open."""

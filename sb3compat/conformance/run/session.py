@@ -21,11 +21,13 @@ from sb3compat.conformance.run.clock import Clock
 from sb3compat.conformance.run.fresh import confirmed
 from sb3compat.conformance.run.known import known_failures
 from sb3compat.conformance.run.options import Options, OptionsError
-from sb3compat.conformance.run.places import ChildProcess, ThisProcess
+from sb3compat.conformance.run.places import ChildProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS
+from sb3compat.conformance.run.runner import Runner
 from sb3compat.conformance.run.versions import versions
 from sb3compat.conformance.subject.capabilities import CAPABILITIES, PROBED
+from sb3compat.conformance.subject.examine import Given
 from sb3compat.conformance.subject.pace import estimate, programs_of
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
@@ -83,19 +85,21 @@ class Session:
         self._clock = Clock(options.max_seconds)
         self.options = options
         self._target = target or getattr(factory, "__qualname__", repr(factory))
-        self._place = (
-            ChildProcess(options, self._clock, tell)
-            if options.isolate
-            else ThisProcess(options, tell)
-        )
+        self._place = ChildProcess(self._clock, tell) if options.isolate else Runner(tell)
         # A process with threads must not fork, which environments do.
         threads = min(os.cpu_count() or 1, _MOST_SCRIPTS)
         self._threads = ThreadPoolExecutor(threads) if options.isolate else None
         self._stop = Event()
         try:
-            seconds = _SCOUTING * self._clock.limit
+            given: Given = {
+                "factory": factory,
+                "family": family,
+                "declared": dict(options.capabilities),
+                "options": options.options,
+                "reference": options.reference,
+            }
             with self._clock:
-                self.subject = self._place.examine(factory, family, seconds)
+                self.subject = self._place.examine(given, _SCOUTING * self._clock.limit)
             self._known = known_failures(self.subject)
         except BaseException:
             self.close()

@@ -18,8 +18,7 @@ import pytest
 
 from sb3compat.conformance import ConformanceError, FactoryError, check_vec_env
 from sb3compat.conformance.run import child, places, session
-from sb3compat.conformance.run.child import cause_of_death
-from sb3compat.conformance.run.log import last_words
+from sb3compat.conformance.run.child import cause_of_death, last_words
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.wire import receive
 from tests.conformance import tiny
@@ -136,8 +135,6 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
 import os, sys, threading, time
 from pathlib import Path
 from sb3compat.conformance.run.child import Child
-from sb3compat.conformance.run.options import Options
-from sb3compat.conformance.run.places import given_by
 
 at_work = Path(sys.argv[1])
 
@@ -146,7 +143,7 @@ def hangs():
     time.sleep(1000)
 
 child = Child()
-given = given_by(Options(), hangs, None)
+given = dict.fromkeys(["family", "declared", "options", "reference"], None) | {"factory": hangs}
 look = lambda: child.ask("look_at", given, seconds=60)
 threading.Thread(target=look, daemon=True).start()
 while not at_work.exists():
