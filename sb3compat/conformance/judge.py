@@ -26,7 +26,7 @@ from sb3compat.conformance.findings import (
     short,
 )
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.journal import journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.trace import trace_of
@@ -328,42 +328,37 @@ class Records:
     ) -> Record:
         """Run a program, on a new instance or on one that the programs share."""
         record.lead = partial(self._lead, settings, new)
-        journal = Journal(settings.journal)
-        write = journal.begin()
-        write(record.made)
-        perturb(settings.seed)()
-        try:
-            env, record.used = self._instances.take(0, new=new)
-        except (Exception, SystemExit) as error:
-            record.error, record.trace = error, trace_of(error, last=12)
-            if error is self._instances.failure:
-                record.failed_in, self._instances.excused = self._instances.failed_in, True
-            journal.close()
-            return record
-        try:
-            recorded(record, env, ops(record, env), write)
-        finally:
-            keep = self._instances.shared and record.settled
-            for one in self._instances.give_back([env], keep=keep):
-                write(f"{record.name}.close()")
-                self._instances.end(one)
-            journal.close()
+        with journal(settings.journal) as write:
+            write(record.made)
+            perturb(settings.seed)()
+            try:
+                env, record.used = self._instances.take(0, new=new)
+            except (Exception, SystemExit) as error:
+                record.error, record.trace = error, trace_of(error, last=12)
+                if error is self._instances.failure:
+                    record.failed_in, self._instances.excused = self._instances.failed_in, True
+                return record
+            try:
+                recorded(record, env, ops(record, env), write)
+            finally:
+                keep = self._instances.shared and record.settled
+                for one in self._instances.give_back([env], keep=keep):
+                    write(f"{record.name}.close()")
+                    self._instances.end(one)
         return record
 
     def _lead(self, settings: Settings, new: bool, other: Record, ops: Iterable[Op]) -> Record:
         """Make the calls of a record that another one is held against."""
         if other.row is None:
             return self._fill(other, settings, lambda *_: ops, new=new)
-        journal = Journal(settings.journal)
-        write = journal.begin()
-        write(other.made)
-        try:
-            recorded(other, (self._instances.reference or ())[other.row](), ops, write)
-        except (Exception, SystemExit) as error:
-            other.error = error
-        finally:
-            self._instances.give_back([], keep=other.error is None)
-            journal.close()
+        with journal(settings.journal) as write:
+            write(other.made)
+            try:
+                recorded(other, (self._instances.reference or ())[other.row](), ops, write)
+            except (Exception, SystemExit) as error:
+                other.error = error
+            finally:
+                self._instances.give_back([], keep=other.error is None)
         return other
 
 

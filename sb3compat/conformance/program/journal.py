@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-class Journal:
-    """The statements of the program at work, in a file.
+@contextmanager
+def journal(path: str) -> Iterator[Callable[[str], None]]:
+    """Begin a program; gives the function that writes a statement down.
 
     Args:
         path: The file; empty for none.
     """
-
-    def __init__(self, path: str) -> None:
-        # Without a buffer: a killed process would not flush it.
-        self._file = open(path, "wb", buffering=0) if path else None  # noqa: SIM115
-
-    def begin(self) -> Callable[[str], None]:
-        """Begin a new program; the function returned writes a statement down."""
-        file = self._file
-        if file is None:
-            return lambda text: None
-        file.seek(0)
-        file.truncate()
+    if not path:
+        yield lambda text: None
+        return
+    # Without a buffer: a killed process would not flush it.
+    with open(path, "wb", buffering=0) as file:
 
         def write(text: str) -> None:
             file.write(f"{text!r}\n".encode())
 
-        return write
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        yield write
 
 
 def read_journal(path: Path) -> list[str]:

@@ -9,7 +9,7 @@ from traceback import extract_tb
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
-from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.journal import journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import SCRIPT, Script, standalone
@@ -152,24 +152,23 @@ def _replay(
     """Run a program once more: its last statement if it fails like this again; its timeline."""
     again = None
     instances = replace(subject, shared=False).instances()
-    journal = Journal(settings.journal)
-    script = Script(instances, perturb(settings.seed), journal.begin())
     timeline = Timeline(subject, row)
-    script.namespace[WATCH] = timeline.watch
-    survived = 0
-    try:
-        for line in failure.lines:
-            script.run(watched(line))
-            timeline.note(line, script)
-            survived += 1
-    except EnvFailureError as error:
-        at_the_end = survived == len(failure.lines) - 1
-        if failure.is_like(error, at_the_end=at_the_end):
-            last = failure.lines[-1]
-            again = without_helpers(last, script.value) if at_the_end else Plain(last)
-    except NotExercisedError:  # it needs two instances, which cannot be made
-        pass
-    finally:
-        script.close()
-        journal.close()
+    with journal(settings.journal) as write:
+        script = Script(instances, perturb(settings.seed), write)
+        script.namespace[WATCH] = timeline.watch
+        survived = 0
+        try:
+            for line in failure.lines:
+                script.run(watched(line))
+                timeline.note(line, script)
+                survived += 1
+        except EnvFailureError as error:
+            at_the_end = survived == len(failure.lines) - 1
+            if failure.is_like(error, at_the_end=at_the_end):
+                last = failure.lines[-1]
+                again = without_helpers(last, script.value) if at_the_end else Plain(last)
+        except NotExercisedError:  # it needs two instances, which cannot be made
+            pass
+        finally:
+            script.close()
     return again, timeline.moments

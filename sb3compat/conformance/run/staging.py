@@ -12,7 +12,7 @@ from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercise
 from sb3compat.conformance.judge import Demand, demands
 from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.journal import journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.render import lines_of, shortened, told
@@ -129,36 +129,34 @@ class Staging:
             The failure, or None; and whether other programs have used the instances before.
         """
         self.count += 1
-        journal = Journal(self._settings.journal)
-        before_make, write = perturb(self._settings.seed), journal.begin()
-        scene = Scene(
-            self._subject, self._instances, draws, before_make, write, new=new or self._new
-        )
-        failure: Failure | None = None
-        whole = False
-        made = 0
-        try:
-            for demand in demands(self._check.function(scene), self._check.function):
-                made += 1
-                if not demand.holds():
-                    shorter = _broken(shortened(scene.records, demand), demand)
-                    failure = replace(_broken(scene.records, demand), shorter=shorter)
-                    break
-            else:
-                self._missing = self._missing or scene.missing
-                found = bool(made or scene.judged)
-                self._exercised |= found and not scene.missing
-            whole = True
-        except NotExercisedError as error:
-            self._reason, whole = str(error), True
-        except EnvFailureError as error:
-            failure = self._errored(scene, error)
-        except (Exception, SystemExit) as error:
-            failure = mistaken(self._check, error, scene.lines)
-        finally:
-            scene.close(whole=whole)
-            journal.close()
+        with journal(self._settings.journal) as write:
+            before_make, new = perturb(self._settings.seed), new or self._new
+            scene = Scene(self._subject, self._instances, draws, before_make, write, new=new)
+            failure, whole = None, False
+            try:
+                failure = self._judged(scene)
+                whole = True
+            except NotExercisedError as error:
+                self._reason, whole = str(error), True
+            except EnvFailureError as error:
+                failure = self._errored(scene, error)
+            except (Exception, SystemExit) as error:
+                failure = mistaken(self._check, error, scene.lines)
+            finally:
+                scene.close(whole=whole)
         return failure, scene.used
+
+    def _judged(self, scene: Scene) -> Failure | None:
+        """The failure of the first demand that does not hold."""
+        made = False
+        for demand in demands(self._check.function(scene), self._check.function):
+            made = True
+            if not demand.holds():
+                shorter = _broken(shortened(scene.records, demand), demand)
+                return replace(_broken(scene.records, demand), shorter=shorter)
+        self._missing = self._missing or scene.missing
+        self._exercised |= (made or scene.judged) and not scene.missing
+        return None
 
     def _errored(self, scene: Scene, error: EnvFailureError) -> Failure:
         """The failure of a call that raised."""
