@@ -183,7 +183,9 @@ def run(
                 result = session.result(check) if stop_at_failure else session.start(check)
                 progress(check, result, number, count)
                 if stop_at_failure:
-                    _stop_at_failure(session.report(session.so_far()))
+                    report = session.report(session.so_far())
+                    for failure in report.failures():
+                        raise ConformanceError(complaint(failure), report)
             report = session.report([session.result(check) for check in session.checks])
         except KeyboardInterrupt:
             results = session.so_far()
@@ -193,11 +195,6 @@ def run(
         if stop_at_failure and not report.ok:
             raise ConformanceError(f"{report.target}: {report.summary()}", report)
         return report
-
-
-def _stop_at_failure(report: Report) -> None:
-    for result in report.failures():
-        raise ConformanceError(complaint(result), report)
 
 
 def complaint(result: Result) -> str:

@@ -104,9 +104,8 @@ def confirmed(result: Result, seconds: float, stop: Event | None = None) -> Resu
     """
     if result.status not in ("failed", "errored") or not result.reproduction:
         return result
-    if PLACEHOLDER in result.reproduction or result.message.startswith(CHECK_FAILS):
-        return result
-    if NOT_EVERY_TIME in result.message:  # that is said already
+    own = result.message.startswith(CHECK_FAILS)
+    if own or PLACEHOLDER in result.reproduction or NOT_EVERY_TIME in result.message:
         return result
     for _ in range(_TRIES):
         path = filter(None, sys.path)
