@@ -223,7 +223,8 @@ def _run(given: argparse.Namespace) -> int:
 def _tune(given: argparse.Namespace) -> int:
     from sb3compat._tune.command import command
     from sb3compat.conformance.commands.check import complain_of
-    from sb3compat.conformance.commands.targets import FACTORY, TargetError, imported
+    from sb3compat.conformance.commands.targets import FACTORY, imported
+    from sb3compat.conformance.commands.usage import UsageError
 
     env_id, shown = given.env, repr(given.env)
     imports: tuple[str, ...] = ()
@@ -231,7 +232,7 @@ def _tune(given: argparse.Namespace) -> int:
     if found is not None:
         try:
             env_id, _ = imported(found["where"], found["what"], "make_env")
-        except TargetError as error:
+        except UsageError as error:
             return _complain(str(error))
         except Exception as error:
             return complain_of(given.env, error)

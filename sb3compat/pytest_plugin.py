@@ -313,7 +313,7 @@ def _place_of(factory: Callable[..., Any], target: str) -> tuple[Path, int]:
 def _opened(target: str, config: pytest.Config) -> tuple[Session, tuple[Path, int]]:
     """The session for the target that the option names, and where the target is written."""
     from sb3compat.conformance.commands.check import options_of, why_not_made
-    from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
+    from sb3compat.conformance.commands.targets import making_of, resolve
     from sb3compat.conformance.commands.usage import UsageError
     from sb3compat.conformance.findings import FactoryError
     from sb3compat.conformance.run.options import OptionsError
@@ -327,7 +327,7 @@ def _opened(target: str, config: pytest.Config) -> tuple[Session, tuple[Path, in
             options = replace(options, only=tuple(chosen))
         session = Session(found.factory, options=options, target=found.name)
         return session, _place_of(found.factory, target)
-    except (UsageError, SettingsError, TargetError, FactoryError, OptionsError) as error:
+    except (UsageError, SettingsError, FactoryError, OptionsError) as error:
         raise pytest.Collector.CollectError(str(error)) from None
     except Exception as error:
         trace, line = why_not_made(target, error)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sb3compat._trace.trace import trace
 from sb3compat.conformance.commands.check import complain_of
-from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
+from sb3compat.conformance.commands.targets import making_of, resolve
 from sb3compat.conformance.commands.usage import UsageError, complain, write
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.errors import ConversionError
@@ -44,7 +44,7 @@ def command(given: Namespace) -> int:
 
     try:
         target = resolve(given.target, making_of(given))
-    except TargetError as error:
+    except UsageError as error:
         return complain(str(error))
     except Exception as error:
         return complain_of(given.target, error, given.env_kwargs)

@@ -13,7 +13,6 @@ from sb3compat.conformance.commands.expected import expected_failures
 from sb3compat.conformance.commands.targets import (
     FACTORY,
     Target,
-    TargetError,
     check_reference,
     making_of,
     resolve,
@@ -62,7 +61,7 @@ def command(given: Namespace) -> int:
         options = _for_target(options, given, target)
         progress.say(f"making {target.name}")
         report, code = _run(target, options, progress)
-    except (UsageError, TargetError, FactoryError, OptionsError) as error:
+    except (UsageError, FactoryError, OptionsError) as error:
         progress.clear()
         return complain(str(error))
     except Exception as error:
@@ -156,7 +155,6 @@ def options_of(given: Namespace, target: Target) -> Options:
 
     Raises:
         UsageError: If they contradict one another, or name what does not exist.
-        TargetError: If the reference is no list of factories.
     """
     return _for_target(_options(given), given, target)
 
@@ -195,13 +193,13 @@ def _options(given: Namespace) -> Options:
 
 def _for_target(options: Options, given: Namespace, target: Target) -> Options:
     """The options with the single environments, and the source code for reproductions."""
-    make_env, reference = target.source, target.reference
-    if reference is not None:
-        make_env = f"{make_env}\n\n\n{target.reference_source}"
+    singles = target.singles
     if given.reference is not None:
-        reference, source = resolve_reference(given.reference)
-        make_env = f"{target.source}\n\n{source}"
-    return replace(options, make_env=make_env, reference=reference)
+        singles = resolve_reference(given.reference)
+    if singles is None:
+        return replace(options, make_env=target.source)
+    reference, source = singles
+    return replace(options, make_env=f"{target.source}\n\n{source}", reference=reference)
 
 
 def _show(report: Report, given: Namespace) -> None:

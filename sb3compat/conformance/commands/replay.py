@@ -9,8 +9,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
-from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
+from sb3compat.conformance.commands.targets import making_of, resolve
+from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, UsageError, complain
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
 from sb3compat.conformance.run.child import factory_trace
@@ -75,7 +75,7 @@ def command(given: Namespace) -> int:
     try:
         if given.target is not None:
             source = resolve(given.target, making_of(given)).source
-    except TargetError as error:
+    except UsageError as error:
         return complain(str(error))
     except Exception as error:
         print(factory_trace(error), file=sys.stderr)

@@ -12,12 +12,13 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from textwrap import dedent, indent
+from textwrap import indent
 from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
 
+from sb3compat.conformance.commands.usage import UsageError
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.errors import install_line, nearest, shown
 
@@ -26,10 +27,6 @@ _WORKERS = (
     "worker processes. Leave it out."
 )
 FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
-
-
-class TargetError(ValueError):
-    """The target cannot be checked; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,11 @@ class Making:
     env_kwargs: Mapping[str, object] = field(default_factory=dict)
     start_method: str | None = None
 
+    @property
+    def arguments(self) -> str:
+        """Source for the last arguments of a call that makes an environment."""
+        return f", **{dict(self.env_kwargs)!r}" if self.env_kwargs else ""
+
 
 def making_of(given: Namespace) -> Making:
     """The `Making` that the command line describes."""
@@ -68,15 +70,14 @@ class Target:
         name: What it is called.
         factory: Makes the environment.
         source: Source that defines `make_env`.
-        reference: The factories of its single environments, where they are known.
-        reference_source: Source that defines `reference`; empty where they are not.
+        singles: The factories of its single environments and source that defines `reference`, where
+            they are known.
     """
 
     name: str
     factory: Factory
     source: str
-    reference: Reference | None = None
-    reference_source: str = ""
+    singles: tuple[Reference, str] | None = None
 
 
 def resolve(text: str, making: Making) -> Target:
@@ -87,15 +88,15 @@ def resolve(text: str, making: Making) -> Target:
         making: How to make environments from an id.
 
     Raises:
-        TargetError: If there is no such target. An exception of the user's module passes through.
+        UsageError: If there is no such target. An exception of the user's module passes through.
     """
     if text.endswith((".py", ":")):
-        raise TargetError(
+        raise UsageError(
             f"Expected the name of a factory, too, got {text!r}. Name it: "
             f"{text.rstrip(':') or 'my_module'}:make_env"
         )
     if text.startswith(":"):
-        raise TargetError(
+        raise UsageError(
             f"Expected a module or a file before the colon, got {text!r}. Name it: my_module{text}"
         )
     found = FACTORY.fullmatch(text)
@@ -103,14 +104,14 @@ def resolve(text: str, making: Making) -> Target:
     # A module has no slash, and is not in another one that is a file.
     is_path = "/" in where or Path(f"{where.rpartition('.')[0]}.py").is_file()
     if colon and is_path and not where.endswith(".py"):
-        raise TargetError(
+        raise UsageError(
             f"Expected the path of a Python file, got {where!r}."
             + _nearest_file(where, f"Name it: {where.partition('.')[0]}.py:{what}")
         )
     if found is None:
         return _from_id(text, making)
     if making != Making():
-        raise TargetError(
+        raise UsageError(
             "Expected options such as --num-envs and --vectorization-mode with the id of an "
             f"environment only, got them with the factory {text!r}. Let the factory do it."
         )
@@ -122,11 +123,11 @@ def check_reference(text: str) -> re.Match[str]:
     """The parts of a name of factories, of which nothing is imported yet.
 
     Raises:
-        TargetError: If it has another form.
+        UsageError: If it has another form.
     """
     found = FACTORY.fullmatch(text)
     if found is None:
-        raise TargetError(
+        raise UsageError(
             "Expected --reference as package.module:name or path/to/file.py:name, got "
             f"{text!r}. Name the list of functions in this form."
         )
@@ -137,12 +138,12 @@ def resolve_reference(text: str) -> tuple[Reference, str]:
     """The factories of single environments of this name, and source for them.
 
     Raises:
-        TargetError: If there is no such object, or it is no list of factories.
+        UsageError: If there is no such object, or it is no list of factories.
     """
     found = check_reference(text)
     value, source = imported(found["where"], found["what"], "reference")
     if not isinstance(value, list | tuple) or not all(map(callable, value)):
-        raise TargetError(
+        raise UsageError(
             f"Expected {text} to be a list of functions, each making the single environment of a "
             f"row, got {type(value).__name__}: {shown(value)}. Write such a list: [make_single] * 3"
         )
@@ -153,7 +154,7 @@ def imported(where: str, what: str, name: str) -> tuple[Any, str]:
     """An object of a module or file, and source that gives it this name.
 
     Raises:
-        TargetError: If there is no such object. An exception of the module passes through.
+        UsageError: If there is no such object. An exception of the module passes through.
     """
     module, folder = _load_file(where) if where.endswith(".py") else _load_module(where)
     value: Any = module
@@ -166,7 +167,7 @@ def imported(where: str, what: str, name: str) -> tuple[Any, str]:
             ]
             names = ", ".join(sorted(defined)) or "no functions and classes"
             hint = nearest(part, defined) or f" It defines {names}."
-            raise TargetError(f"Expected {where} to define {what}, got nothing of that name.{hint}")
+            raise UsageError(f"Expected {where} to define {what}, got nothing of that name.{hint}")
         value = getattr(value, part)
     lines = [f"import sys\n\nsys.path.insert(0, {folder!r})\n"] if folder else []
     if "." in what:
@@ -190,7 +191,7 @@ def _load_module(name: str) -> tuple[ModuleType, str]:
         except ValueError:  # already imported, and without a spec
             found = None
         if found is None and parent not in sys.modules:
-            raise TargetError(
+            raise UsageError(
                 f"Expected a module that can be imported, got {name!r}: there is no {parent!r} in "
                 f"{os.getcwd()} or among the installed packages.{_nearest_module(name)} For a "
                 "file, name it: path/to/file.py:name."
@@ -215,10 +216,10 @@ def _load_file(path: str) -> tuple[ModuleType, str]:
     file = Path(path).resolve()
     if not file.is_file():
         hint = _nearest_file(path, "Name one that exists.")
-        raise TargetError(f"Expected the path of a Python file, got {path!r}: no such file.{hint}")
+        raise UsageError(f"Expected the path of a Python file, got {path!r}: no such file.{hint}")
     name, folder = file.stem, str(file.parent)
     if not name.isidentifier():
-        raise TargetError(
+        raise UsageError(
             f"Expected a file that can be imported, got {path!r}: {name!r} is no name in Python. "
             "Rename it."
         )
@@ -227,7 +228,7 @@ def _load_file(path: str) -> tuple[ModuleType, str]:
         sys.path.insert(0, folder)
     module = importlib.import_module(name)
     if Path(getattr(module, "__file__", None) or "").resolve() != file:
-        raise TargetError(
+        raise UsageError(
             f"Expected a file whose name no other module has, got {path!r}: {name!r} is "
             f"{getattr(module, '__file__', None) or 'built in'}. Rename it."
         )
@@ -241,12 +242,11 @@ def _nearest_file(path: str, otherwise: str) -> str:
 
 
 def _from_id(env_id: str, making: Making) -> Target:
-    source = _source_of(env_id, making)
+    source, reference = _source_of(env_id, making), _reference_of(env_id, making)
     namespace: dict[str, Any] = {"__name__": "sb3compat_target"}
-    reference_source = _reference_of(env_id, making)
-    exec(compile(f"{source}\n{reference_source}", "<make_env>", "exec"), namespace)
-    name, reference = _name_of(env_id, making), namespace.get("reference")
-    return Target(name, namespace["make_env"], source, reference, reference_source)
+    exec(compile(f"{source}\n{reference}", "<make_env>", "exec"), namespace)
+    singles = (namespace["reference"], reference) if reference else None
+    return Target(_name_of(env_id, making), namespace["make_env"], source, singles)
 
 
 def _reference_of(env_id: str, making: Making) -> str:
@@ -260,8 +260,8 @@ def _reference_of(env_id: str, making: Making) -> str:
     )
     if native:
         return ""
-    more = f", **{dict(making.env_kwargs)!r}" if making.env_kwargs else ""
-    return f"reference = [lambda: gym.make({env_id!r}{more})] * {making.num_envs}"
+    made = f"gym.make({env_id!r}{making.arguments})"
+    return f"\nreference = [lambda: {made}] * {making.num_envs}"  # below a function
 
 
 def _name_of(env_id: str, making: Making) -> str:
@@ -274,75 +274,63 @@ def _name_of(env_id: str, making: Making) -> str:
 
 def _source_of(env_id: str, making: Making) -> str:
     """Source that makes the environment, for the run and the reproduction."""
-    kwargs = dict(making.env_kwargs)
     if making.vec_env:
-        return _sb3_source(env_id, making, kwargs)
+        return _sb3_source(env_id, making)
     mode = making.vectorization_mode
     if making.start_method and mode != "async":
-        raise TargetError(_WORKERS)
+        raise UsageError(_WORKERS)
     if making.autoreset_mode and mode == "native":
-        raise TargetError(
+        raise UsageError(
             "Expected --autoreset-mode with --vectorization-mode sync or async, got native: a "
             "native vector environment has the mode that it has. Leave one of them out."
         )
     spec = gym.registry.get(env_id)
     if mode == "native" and spec is not None and spec.vector_entry_point is None:
-        raise TargetError(
+        raise UsageError(
             f"Expected an environment that is vectorized natively, got {env_id!r}, which is "
             "registered without a vector_entry_point. Use --vectorization-mode sync."
         )
     mode = {"native": "vector_entry_point"}.get(mode or "", mode)  # Gymnasium's word
-    arguments = [repr(env_id), f"num_envs={making.num_envs}"]
+    imports, more = "import gymnasium as gym", {}
     if making.autoreset_mode:
         mode = mode or "sync"
-    if mode:
-        arguments.append(f"vectorization_mode={mode!r}")
-    more = {}
-    if making.autoreset_mode:
-        more["autoreset_mode"] = (
-            f"AutoresetMode.{gym.vector.AutoresetMode(making.autoreset_mode).name}"
-        )
+        imports += "\nfrom gymnasium.vector import AutoresetMode"
+        name = gym.vector.AutoresetMode(making.autoreset_mode).name
+        more["autoreset_mode"] = f"AutoresetMode.{name}"
     if making.start_method:
         more["context"] = repr(making.start_method)
+    arguments = [repr(env_id), f"num_envs={making.num_envs}"]
+    if mode:
+        arguments.append(f"vectorization_mode={mode!r}")
     if more:
         entries = ", ".join(f'"{name}": {value}' for name, value in more.items())
         arguments.append(f"vector_kwargs={{{entries}}}")
-    if kwargs:
-        arguments.append(f"**{kwargs!r}")
-    imports = "import gymnasium as gym"
-    if making.autoreset_mode:
-        imports += "\nfrom gymnasium.vector import AutoresetMode"
-    body = f"return gym.make_vec({', '.join(arguments)})"
+    body = f"return gym.make_vec({', '.join(arguments)}{making.arguments})"
     return f"{imports}\n\n\n{_function(body)}"
 
 
-def _sb3_source(env_id: str, making: Making, kwargs: Mapping[str, object]) -> str:
+def _sb3_source(env_id: str, making: Making) -> str:
     for option, value in (
         ("--vectorization-mode", making.vectorization_mode),
         ("--autoreset-mode", making.autoreset_mode),
     ):
         if value:
-            raise TargetError(
+            raise UsageError(
                 f"Expected either --vec-env or {option}, got both: SB3's environments have neither "
                 "Gymnasium's vectorization nor its autoreset modes. Leave one out."
             )
     if importlib.util.find_spec("stable_baselines3") is None:
-        raise TargetError(
+        raise UsageError(
             f"Expected Stable-Baselines3 to be installed for --vec-env: {install_line('sb3')}"
         )
     name = {"dummy": "DummyVecEnv", "subproc": "SubprocVecEnv"}[making.vec_env or "dummy"]
     if making.start_method and making.vec_env != "subproc":
-        raise TargetError(_WORKERS)
+        raise UsageError(_WORKERS)
     start = f", start_method={making.start_method!r}" if making.start_method else ""
-    more = f", **{kwargs!r}" if kwargs else ""
     # Imported in the function: the process that shows the results needs neither SB3 nor torch.
-    body = dedent(
-        f"""\
-        from stable_baselines3.common.vec_env import {name}
-
-        return {name}([lambda: gym.make({env_id!r}{more})] * {making.num_envs}{start})"""
-    )
-    return f"import gymnasium as gym\n\n\n{_function(body)}"
+    imports = f"from stable_baselines3.common.vec_env import {name}\n\n"
+    envs = f"[lambda: gym.make({env_id!r}{making.arguments})] * {making.num_envs}"
+    return f"import gymnasium as gym\n\n\n{_function(f'{imports}return {name}({envs}{start})')}"
 
 
 def _function(body: str) -> str:
