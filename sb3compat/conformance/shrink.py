@@ -28,8 +28,8 @@ def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], trie
         before = search.ops
         search.leave_out()
         any(search.smaller(tuple(_with(op, actions) for op in search.ops)) for actions in simplest)
-        for k in range(len(search.ops)):
-            search.change(k, simplest[0])
+        for k, op in enumerate(search.ops):
+            search.smaller((*search.ops[:k], _with(op, simplest[0]), *search.ops[k + 1 :]))
     return search.ops
 
 
@@ -50,9 +50,12 @@ class _Shrinking:
 
     def smaller(self, other: Ops) -> bool:
         """Take a program if it fails, too; whether it is the smallest now."""
-        if self._key(other) == self._key(self.ops):
+        if self.left <= 0:
+            return False
+        key = self._key(other)
+        if key == self._key(self.ops):
             return True
-        if self.left <= 0 or (key := self._key(other)) in self._known or self._is_loose(other):
+        if key in self._known or self._is_loose(other):
             return False
         self._known.add(key)
         self._tries -= 1
@@ -67,16 +70,11 @@ class _Shrinking:
         size = max(len(self.ops) // 2, 1)
         while size and self.left > 0:
             end = len(self.ops)
-            while end > 0 and self.left > 0:
+            while end > 0:
                 begin = max(end - size, 0)
                 self.smaller(self.ops[:begin] + self.ops[end:])
                 end = begin
             size //= 2
-
-    def change(self, k: int, actions: Any) -> None:
-        """Make one call simpler."""
-        if self.left > 0:
-            self.smaller((*self.ops[:k], _with(self.ops[k], actions), *self.ops[k + 1 :]))
 
     def _is_loose(self, ops: Ops) -> bool:
         """Whether the program leaves out what no script should: the first reset, and its seed.

@@ -26,22 +26,20 @@ class Clock:
     def __init__(self, limit: float | None = None) -> None:
         self.limit = math.inf if limit is None else limit
         self._before = 0.0
-        self._begins: list[float] = []
+        self._begin: float | None = None
 
-    def __enter__(self) -> Clock:
-        self._begins.append(time.perf_counter())
-        return self
+    def __enter__(self) -> None:
+        self._begin = time.perf_counter()
 
     def __exit__(self, *exception: object) -> None:
-        passed = self.passed
-        if len(self._begins) == 1:
-            self._before = passed
-        self._begins.pop()
+        self._before, self._begin = self.passed, None
 
     @property
     def passed(self) -> float:
         """The seconds so far."""
-        return self._before + (time.perf_counter() - self._begins[0] if self._begins else 0.0)
+        if self._begin is None:
+            return self._before
+        return self._before + time.perf_counter() - self._begin
 
     @property
     def left(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,12 @@ class Known:
 
     distribution: str
     check: str
-    classes: tuple[str, ...]
+    classes: Sequence[str]
     reason: str
     link: str
     since: str = ""
     before: str = ""
-    modes: tuple[str, ...] = ()
+    modes: Sequence[str] = ()
 
     def concerns(self, classes: Iterable[str], mode: str | None, installed: str) -> bool:
         """Whether an environment of these classes, in this mode and version, fails the check."""
@@ -71,14 +71,10 @@ def known_failures(
 def read(tables: Mapping[str, Any]) -> list[Known]:
     """The entries of `known_upstream.toml`."""
     return [
-        Known(distribution=distribution, **{name: _frozen(value) for name, value in table.items()})
+        Known(distribution, **table)
         for distribution, entries in tables.items()
         for table in entries
     ]
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def release(text: str) -> tuple[int, ...]:

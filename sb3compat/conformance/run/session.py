@@ -145,9 +145,9 @@ class Session:
         if check.id in self._results:
             return self._results[check.id]
         if check.id not in self._waiting:
-            with self._clock:
-                result = lacking(check, self.subject) or self._blocked(check) or self._late(check)
-                if result is None:
+            result = lacking(check, self.subject) or self._blocked(check) or self._late(check)
+            if result is None:
+                with self._clock:
                     result = self._run(check)
             if check.id not in self._waiting:
                 self._settle(check, result)
