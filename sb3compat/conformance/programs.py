@@ -120,14 +120,7 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
     """Several episodes of each row, and resets between them, some in the middle of an episode.
 
     The actions are sampled in every other program, and otherwise those under which an episode
-    takes longest. Without a known end there are no calls.
-
-    Args:
-        subject: The environment.
-        number: The number of the program.
-        draw: The source of all that is drawn.
-        record: What the calls so far have returned.
-        env: The environment; unused.
+    takes longest. Without a known end there are no calls. The arguments are those of `program`.
     """
     if not subject.endings:
         return

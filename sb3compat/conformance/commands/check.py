@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -53,22 +54,18 @@ def command(given: Namespace) -> int:
         files = _files(given)
     except UsageError as error:
         return complain(str(error))
-    progress = Progress(sys.stderr, quiet=given.quiet)
     try:
-        options = _options(given)
-        options.check_names()
-        target = resolve(given.target, making_of(given))
-        options = _for_target(options, given, target)
-        progress.say(f"making {target.name}")
-        report, code = _run(target, options, progress)
+        with closing(Progress(sys.stderr, quiet=given.quiet)) as progress:
+            options = _options(given)
+            options.check_names()
+            target = resolve(given.target, making_of(given))
+            options = _for_target(options, given, target)
+            progress.say(f"making {target.name}")
+            report, code = _run(target, options, progress)
     except (UsageError, FactoryError, OptionsError) as error:
-        progress.clear()
         return complain(str(error))
     except Exception as error:
-        progress.clear()
         return complain_of(given.target, error, given.env_kwargs)
-    finally:
-        progress.clear()
     if given.no_times:
         report = report.without_times()
     try:

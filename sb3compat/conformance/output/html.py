@@ -42,7 +42,7 @@ def render(report: Report) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -50,10 +50,3 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["classed"] = _class
-    return environment
-
-
-def _class(label: str) -> str:
-    """The name of the CSS class of a label."""
-    return label.replace(" ", "-")

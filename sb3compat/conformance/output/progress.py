@@ -65,7 +65,7 @@ class Progress:
             self._text = f"{number}/{count}{failed}  {check.id}"
             self.say("")
 
-    def clear(self) -> None:
+    def close(self) -> None:
         """Remove the line."""
         if self._live is not None:
             self._live.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,21 +48,15 @@ class Known:
         )
 
 
-def known_failures(
-    subject: Subject, installed: Callable[[str], str] = versions.installed
-) -> dict[str, str]:
+def known_failures(subject: Subject) -> dict[str, str]:
     """The reason, with the link, for each check that this environment is known to fail.
-
-    Args:
-        subject: The environment.
-        installed: Gives the version of a distribution; by default what is installed.
 
     Raises:
         ModuleNotFoundError: On Python 3.10, if `tomli` is missing.
     """
     found = {}
     for known in read(toml.read(FILE)):
-        number = installed(known.distribution)
+        number = versions.installed(known.distribution)
         if number and known.concerns(subject.classes, subject.mode, number):
             found[known.check] = f"{known.reason} ({known.link})"
     return found

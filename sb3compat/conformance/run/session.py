@@ -41,8 +41,6 @@ _SCRIPT_SECONDS, _HANG_SECONDS, _LIMIT_MAKES = 30.0, 10.0, 10
 _MOST_SCRIPTS = 4
 # In less time no script can be run.
 _LEAST_SECONDS = 1.0
-_NOT_RUN = "its script was not run once more, as no time was left"
-_HIDES = "{} fails as expected, so {} after it could not be run: {}"
 _EXERCISED = {"passed", "partly_exercised", "failed", "errored", "xfailed", "xpassed"}
 # Capabilities that an environment may lack by design, without a sign of that.
 _MAY_LACK = ("separate_rows", "repeatable")
@@ -305,12 +303,13 @@ class Session:
 
 
 def _not_run(result: Result) -> Result:
-    return replace(result, message=f"{result.message} ({_NOT_RUN})")
+    why = "its script was not run once more, as no time was left"
+    return replace(result, message=f"{result.message} ({why})")
 
 
 def _hides(cause: str, names: list[str]) -> str:
     count = f"{len(names)} check{'s' if len(names) > 1 else ''}"
-    return _HIDES.format(cause, count, ", ".join(names))
+    return f"{cause} fails as expected, so {count} after it could not be run: {', '.join(names)}"
 
 
 def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:

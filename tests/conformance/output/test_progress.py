@@ -30,8 +30,8 @@ def test_progress_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
         progress(check, None, 2, 2)
         # A process with threads must not fork, which the kit does.
         assert threading.active_count() == threads
-        progress.clear()
-        progress.clear()
+        progress.close()
+        progress.close()
         text = _ESCAPE.sub("", stream.getvalue())
         expected = ["0 s  making [bold]it[/bold] …", f"1/2  {check.id}"]
         expected += [f"2/2, 1 failed  {check.id}"]
