@@ -305,18 +305,17 @@ class Records:
 
     def _made(self, settings: Settings, programs: int, draws: Draws) -> list[Record]:
         key = (settings.seed, programs, draws)
-        if key not in self._known:
-            self._known[key] = list(self._make(settings, programs, draws))
-        return self._known[key]
-
-    def _make(self, settings: Settings, programs: int, draws: Draws) -> Iterator[Record]:
+        if key in self._known:
+            return self._known[key]
+        found = self._known[key] = []
         deadline = time.perf_counter() + settings.seconds
         for number in range(programs):
             draw = Random(1_000_003 * settings.seed + number)
             ops = partial(draws, self._subject, number, draw)
-            yield self._fill(Record(self._subject), settings, ops, new=self._new)
+            found.append(self._fill(Record(self._subject), settings, ops, new=self._new))
             if number and time.perf_counter() > deadline:
-                return
+                break
+        return found
 
     def _fill(
         self,

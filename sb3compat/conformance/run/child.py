@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -51,13 +51,20 @@ class ChildFailureError(Exception):
         stack: Its stack, the innermost call first; empty if unknown.
         cause: The signal or the exit code that it died of; empty if it hung.
         silent: For how many seconds nothing was heard of it.
+        lines: The program that it was running.
     """
 
     def __init__(
-        self, message: str, stack: str = "", *, cause: str = "", silent: float = 0.0
+        self,
+        message: str,
+        stack: str = "",
+        *,
+        cause: str = "",
+        silent: float = 0.0,
+        lines: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
-        self.stack, self.cause, self.silent = stack, cause, silent
+        self.stack, self.cause, self.silent, self.lines = stack, cause, silent, lines
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -149,7 +156,8 @@ class Child:
         if answer is None:
             cause = cause_of_death(self._process.wait())
             log = self._log.read_text(errors="replace")
-            raise ChildFailureError(_how(cause, log), stack_in(log), cause=cause)
+            lines = self._program()
+            raise ChildFailureError(_how(cause, log), stack_in(log), cause=cause, lines=lines)
         kind, value = answer
         if kind == "raised":
             error, trace = value
@@ -157,11 +165,11 @@ class Child:
         return value
 
     def journaling(self, settings: Settings) -> Settings:
-        """Settings with which the process writes down its statements, for `last_program`."""
+        """Settings with which the process writes down its statements."""
         self._journal.unlink(missing_ok=True)
         return replace(settings, journal=str(self._journal))
 
-    def last_program(self) -> list[str]:
+    def _program(self) -> list[str]:
         """The program that the process was running when it hung or died."""
         try:
             return read_journal(self._journal)
@@ -199,7 +207,8 @@ class Child:
                     waited = min(now - begin, now - heard)
                     log = self._log.read_text(errors="replace")
                     message = f"timeout: no answer within {waited:.0f} s{_guard_hint(log)}"
-                    raise ChildFailureError(message, self._where(), silent=waited) from None
+                    stack, lines = self._where(), self._program()
+                    raise ChildFailureError(message, stack, silent=waited, lines=lines) from None
                 continue
             if answer is None:
                 return None

@@ -27,24 +27,22 @@ class Fault:
         kind: What tells it from others: how the process ended, in which call, in which function.
         message: The same in words.
         stack: The stack of the process, the innermost call first; empty if unknown.
-        lines: The statements; the last one hung or killed the process.
     """
 
     kind: tuple[str, str, str]
     message: str
     stack: str
-    lines: tuple[str, ...]
 
     @classmethod
-    def of(cls, error: ChildFailureError, lines: Sequence[str]) -> Fault:
-        """The fault that ended a child, in the last of these statements."""
-        last = lines[-1] if lines else ""
+    def of(cls, error: ChildFailureError) -> Fault:
+        """The fault that ended a child, in the last statement of its program."""
+        last = error.lines[-1] if error.lines else ""
         called = _CALLS.findall(last)
         call = next(filter(None, called[0])) if called else ""
         function = error.stack.partition("\n")[0].rpartition(" in ")[2]
         said = f"{error}, in {_call_of(last)}" if last else str(error)
         kind = (error.cause or "timeout", call, function)
-        return cls(kind, said, error.stack, tuple(lines))
+        return cls(kind, said, error.stack)
 
 
 def _call_of(line: str) -> str:

@@ -122,9 +122,8 @@ class ChildProcess:
             found: Result = self._ask("run", check, settings, seconds=limit, silence=silence)
             return found
         except ChildFailureError as error:
-            lines = self._child.last_program() if self._child else []
             self.close()
-            result = self._lost(check, settings, error, lines)
+            result = self._lost(check, settings, error)
             return replace(result, seconds=time.perf_counter() - begin)
 
     def _silence(self) -> float:
@@ -139,14 +138,12 @@ class ChildProcess:
         )
         return least + slow
 
-    def _lost(
-        self, check: Check, settings: Settings, error: ChildFailureError, lines: list[str]
-    ) -> Result:
+    def _lost(self, check: Check, settings: Settings, error: ChildFailureError) -> Result:
         """The result of a check in which the child was lost."""
-        fault = Fault.of(error, lines)
+        fault, lines = Fault.of(error), error.lines
         if lines and lines[-1].endswith(".close()"):
             self._subject = replace(self._subject, closes=False)  # nobody waits for that again
-        if not error.cause and self._is_late(error, lines):
+        if not error.cause and self._is_late(error):
             message = f"no time was left: it was in {lines[-1]}" if lines else "no time was left"
             return Result.of(check, "not_exercised", message=message)
         if fault.kind in self._told:
@@ -154,7 +151,7 @@ class ChildProcess:
             message = f"{'dies' if error.cause else 'hangs'} as in {first}"
             return Result.of(check, "skipped", message=message, cause=first)
         self._last = fault
-        lines = list(shrunk(lines, lambda fewer: self._repeats(fault, fewer, settings)))
+        lines = shrunk(lines, lambda fewer: self._repeats(fault, fewer, settings))
         return replace(
             Result.of(check, "errored", message=fault.message),
             reproduction=reproduction(check, self._subject, settings, lines) if lines else "",
@@ -162,10 +159,10 @@ class ChildProcess:
             timeline=self._before(lines, settings),
         )
 
-    def _is_late(self, error: ChildFailureError, lines: list[str]) -> bool:
+    def _is_late(self, error: ChildFailureError) -> bool:
         """Whether the run was over before it was certain that a statement hangs."""
         surely = max(_SURELY_HUNG, 5 * (self._subject.make_seconds + self._subject.step_seconds))
-        imports = not lines or lines[-1].startswith(("from ", "import "))
+        imports = not error.lines or error.lines[-1].startswith(("from ", "import "))
         return self._clock.left <= 0 and (error.silent < surely or imports)
 
     @property
@@ -214,12 +211,11 @@ class ChildProcess:
             silence = min(_KNOWN_TO_HANG + self._subject.make_seconds, self._silence())
             self._timeline(lines, settings, silence)
         except ChildFailureError as error:
-            last = self._child.last_program() if self._child else []
             self.close()
-            return Fault.of(error, last).kind == fault.kind
+            return Fault.of(error).kind == fault.kind
         return False
 
-    def _before(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
+    def _before(self, lines: Sequence[str], settings: Settings) -> tuple[Moment, ...]:
         """The timeline up to the statement that hung or killed the child."""
         try:
             if lines and self._clock.left > 0:

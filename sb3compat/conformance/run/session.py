@@ -60,7 +60,6 @@ class Session:
     Attributes:
         options: How to run them.
         subject: Facts about the environment.
-        applicable: The checks that apply to it.
         checks: The applicable checks that the options ask for.
         estimate: About how many seconds these take.
 
@@ -102,9 +101,9 @@ class Session:
         except BaseException:
             self.close()
             raise
-        self.applicable = checks_of(self.subject.family, self.subject.mode)
-        self._all = {check.id: check for check in self.applicable}
-        self.checks = [check for check in self.applicable if options.asks_for(check.id)]
+        applicable = checks_of(self.subject.family, self.subject.mode)
+        self._all = {check.id: check for check in applicable}
+        self.checks = [check for check in applicable if options.asks_for(check.id)]
         self._notes = self._left_out()
         programs = options.programs or programs_of(self.subject)
         self.estimate = estimate(self.subject, len(self.checks), programs)
@@ -216,7 +215,7 @@ class Session:
             message = f"{self._unexpected[cause].message}. {_hides(cause, names)}"
             chosen[cause] = replace(self._unexpected[cause], message=message)
         notes = tuple(_hides(cause, names) for cause, names in hidden.items())
-        ordered = [chosen[check.id] for check in self.applicable if check.id in chosen]
+        ordered = [chosen[name] for name in self._all if name in chosen]
         return Report(
             target=self._target,
             family=self.subject.family,
@@ -260,7 +259,7 @@ class Session:
                 f"Run `sb3compat list --family {self.subject.family}`, which shows them."
             )
         others = [name for name in options.only if not fnmatch.filter(self._all, name)]
-        left_out = [check.id for check in self.applicable if options.leaves_out(check.id)]
+        left_out = [name for name in self._all if options.leaves_out(name)]
         notes = [f"{name} is no check of {about}" for name in others]
         return (*notes, *([f"left out, as asked: {', '.join(left_out)}"] if left_out else []))
 

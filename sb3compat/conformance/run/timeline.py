@@ -98,7 +98,9 @@ class Timeline:
                 else:
                     found[part] = _of_row(value, i) if isinstance(value, dict) else value[i]
         flags = {name: found[name] for name in _FLAGS if name in found}
-        infos = found.get("infos", {})
+        infos, ended = found.get("infos", {}), False
+        with suppress(Exception):
+            ended = any(map(bool, flags.values()))
         return Moment(
             step,
             i,
@@ -109,15 +111,8 @@ class Timeline:
             # Arrays of infos have no truth value.
             note="" if isinstance(infos, dict | None) and not infos else plain(infos, 240),
             event=event,
-            ended=any(map(_is_true, flags.values())),
+            ended=ended,
         )
-
-
-def _is_true(flag: object) -> bool:
-    try:
-        return bool(flag)
-    except Exception:
-        return False
 
 
 def _of_row(infos: dict[Any, Any], i: int) -> dict[Any, Any]:

@@ -11,17 +11,18 @@ OPENING = ["env = make_env()", "env.seed(3)", "obs = env.reset()"]
 
 
 def test_a_fault_names_the_call() -> None:
-    error = ChildFailureError("timeout: no answer within 30 s", '  File "x.py", line 3 in wait')
-    fault = Fault.of(error, ["env = make_env()", "obs, rewards, dones, infos = env.step([0, 0])"])
+    message, stack = "timeout: no answer within 30 s", '  File "x.py", line 3 in wait'
+    lines = ["env = make_env()", "obs, rewards, dones, infos = env.step([0, 0])"]
+    fault = Fault.of(ChildFailureError(message, stack, lines=lines))
     assert fault.message == "timeout: no answer within 30 s, in env.step([0, 0])"
     assert fault.kind == ("timeout", "step", "wait")
-    assert Fault.of(error, []).message == "timeout: no answer within 30 s"
+    assert Fault.of(ChildFailureError(message)).message == message
 
 
 def test_the_same_call_in_another_program_is_the_same_fault() -> None:
     def fault(line: str, cause: str = "SIGSEGV", function: str = "render") -> Fault:
-        error = ChildFailureError("crashed", f'  File "x.py", line 3 in {function}', cause=cause)
-        return Fault.of(error, [line])
+        stack = f'  File "x.py", line 3 in {function}'
+        return Fault.of(ChildFailureError("crashed", stack, cause=cause, lines=[line]))
 
     first = fault("obs, rewards, dones, infos = env.step(1)").kind
     assert fault("results = []\nerror = caught(lambda: results.append(env.step(2)))").kind == first
