@@ -112,13 +112,12 @@ class Session:
             programs=programs,
             make_env=options.make_env or factory_source(factory, options.reference),
         )
+        # Whatever was expected.
         self._results: dict[str, Result] = {}
         # The checks that an earlier failure made pointless, and whether that was about bounds only.
         self._lost: dict[str, bool] = {}
-        # The failures that were expected, as they were.
-        self._unexpected: dict[str, Result] = {}
         # The failures whose scripts are running.
-        self._waiting: dict[str, tuple[Result, Future[Result]]] = {}
+        self._waiting: dict[str, Future[Result]] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -139,36 +138,33 @@ class Session:
         The script of a failure runs beside what follows, so that the failure may be withdrawn yet:
         `result` waits for that.
         """
-        if check.id in self._results:
-            return self._results[check.id]
-        if check.id not in self._waiting:
+        if check.id not in self._results:
             result = lacking(check, self.subject) or self._blocked(check) or self._late(check)
             if result is None:
                 with self._clock:
                     result = self._run(check)
-            if check.id not in self._waiting:
-                self._settle(check, result)
-        return self._results.get(check.id) or self._waiting[check.id][0]
+            self._results[check.id] = result
+        return self._told(check.id)
 
     def result(self, check: Check) -> Result:
         """The result of a check; the checks that it comes after run first."""
         self.start(check)
         if check.id in self._waiting:
-            _, confirmation = self._waiting.pop(check.id)
             with self._clock:
-                self._settle(check, confirmation.result())
-        return self._results[check.id]
+                self._results[check.id] = self._waiting[check.id].result()
+            del self._waiting[check.id]
+        return self._told(check.id)
 
     def so_far(self) -> list[Result]:
         """The results up to now, without waiting for scripts."""
-        for name, (result, _) in self._waiting.items():
-            self._settle(self._all[name], _not_run(result))
+        for name in self._waiting:
+            self._results[name] = _not_run(self._results[name])
         self._waiting.clear()
-        return [self._results[check.id] for check in self.checks if check.id in self._results]
+        return [self._told(check.id) for check in self.checks if check.id in self._results]
 
-    def _settle(self, check: Check, result: Result) -> None:
-        self._results[check.id] = _with_expectation(result, self.options, self._known)
-        self._unexpected[check.id] = result
+    def _told(self, name: str) -> Result:
+        """The result of a check, by what was expected."""
+        return _with_expectation(self._results[name], self.options, self._known)
 
     def _run(self, check: Check) -> Result:
         """Run a check; a failure counts only if its script shows it in a Python of its own."""
@@ -182,8 +178,7 @@ class Session:
             result = confirmed(result, self._script_seconds(result))
         else:
             seconds = self._script_seconds(result)
-            script = self._threads.submit(confirmed, result, seconds, self._stop)
-            self._waiting[check.id] = result, script
+            self._waiting[check.id] = self._threads.submit(confirmed, result, seconds, self._stop)
             return result
         self._place.remember(result)
         return result
@@ -195,7 +190,8 @@ class Session:
 
     def cause(self, check: Check) -> Result | None:
         """The failure for which a check was skipped; None if it was not skipped for one."""
-        return self._results.get(self._results[check.id].cause)
+        name = self._results[check.id].cause
+        return self._told(name) if name else None
 
     def hidden(self, check: Check) -> bool:
         """Whether a check was skipped for an expected failure, and is not expected to fail."""
@@ -209,11 +205,11 @@ class Session:
         """The report of these results, and of the failures for which some were skipped."""
         chosen = {result.check_id: result for result in results}
         for name in filter(None, [result.cause for result in chosen.values()]):
-            chosen[name] = self._results[name]
+            chosen[name] = self._told(name)
         hidden = self._hidden_by(chosen)
         for cause, names in hidden.items() if self.options.strict else ():
-            message = f"{self._unexpected[cause].message}. {_hides(cause, names)}"
-            chosen[cause] = replace(self._unexpected[cause], message=message)
+            message = f"{self._results[cause].message}. {_hides(cause, names)}"
+            chosen[cause] = replace(self._results[cause], message=message)
         notes = tuple(_hides(cause, names) for cause, names in hidden.items())
         ordered = [chosen[name] for name in self._all if name in chosen]
         return Report(
