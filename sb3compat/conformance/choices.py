@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from sb3compat.conformance.findings import CheckError, NotExercisedError
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.program.draws import Draws
-from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import batch
 from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")
-
-
-def newest(record: Record, records: Sequence[Record]) -> None:
-    """Refuse a call of an instance whose name stands for another one since, in a script.
-
-    Raises:
-        CheckError: If a newer object has its name.
-    """
-    if any(other.name == record.name for other in records[records.index(record) + 1 :]):
-        raise CheckError(
-            f"Expected a call of the newest instance called {record.name!r}, got an older one. Use "
-            "a name for each, as in scene.make('twin')."
-        )
 
 
 class Choices:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sb3compat.errors import nearest as nearest
-
 Family = Literal["vec_env", "vector_env"]
 
 FAMILIES: dict[str, str] = {

@@ -359,11 +359,3 @@ class Records:
             finally:
                 self._instances.give_back([], keep=other.error is None)
         return other
-
-
-def records_of(subject: Subject, instances: Instances) -> Records:
-    """The records of the process."""
-    if instances.records is None:
-        instances.records = Records(subject, instances)
-    records: Records = instances.records
-    return records

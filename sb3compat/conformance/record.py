@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sb3compat.conformance.findings import Family, nearest
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.subject.subject import Subject
 from sb3compat.conformance.values import Value
+from sb3compat.errors import nearest
 
 # The call that writes into the results of the call before it; no method of an environment.
 OVERWRITE = "overwrite"
@@ -72,6 +73,9 @@ class Given:
         return self.source
 
 
+Kind = Literal["method", "attribute", "function"]
+
+
 @dataclass(frozen=True)
 class Op:
     """One call of a program.
@@ -86,7 +90,7 @@ class Op:
     method: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    kind: Literal["method", "attribute", "function"] = "method"
+    kind: Kind = "method"
 
     def source(self, env: str = "env") -> str:
         """The call as source, on the environment of this name."""

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import count
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.choices import Choices, newest
-from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
+from sb3compat.conformance.choices import Choices
+from sb3compat.conformance.findings import CheckError, EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import due_rows, opening
-from sb3compat.conformance.record import OVERWRITE, Call, Given, Op, Record
+from sb3compat.conformance.record import OVERWRITE, Call, Given, Kind, Op, Record
 from sb3compat.conformance.recording import announced, arguments, make, writable
 from sb3compat.conformance.render import statements
 from sb3compat.conformance.subject.subject import Ending, Subject
@@ -187,22 +187,27 @@ class Scene(Choices):
 
     def caught(self, method: Method, *args: Any, **kwargs: Any) -> Call:
         """Call a method that may raise: the `error` of the call is the exception, or None."""
-        return method.called(args, kwargs, is_caught=True)
+        op = _op(method.path, args, kwargs)
+        return self.call(method.owner.record, method.owner.live, op, is_caught=True)
 
     def call(self, record: Record, env: Any, op: Op, *, is_caught: bool = False) -> Call:
         """Make a call of an instance, and take it down.
 
         Raises:
             EnvFailureError: If it raises, and is not meant to.
+            CheckError: If the name of the instance stands for a newer one since, in a script.
         """
-        newest(record, self.records)
+        if record is not next(each for each in reversed(self.records) if each.name == record.name):
+            raise CheckError(
+                f"Expected a call of the newest instance called {record.name!r}, got an older one. "
+                "Use a name for each, as in scene.make('twin')."
+            )
         step = record.calls[-1].step if record.calls else 0
         step += op.method in ("step", "step_async")
         call = Call(next(self._numbers), op, record.name, step, is_caught=is_caught)
         line = announced(record.family, call, record.calls)
-        self._before_call(
-            f"error = caught(lambda: {call.op.source(call.env)})" if is_caught else line
-        )
+        said = f"error = caught(lambda: {op.source(record.name)})" if is_caught else line
+        self._before_call(said)
         try:
             make(record, env, call)
         except (Exception, SystemExit) as error:
@@ -225,7 +230,7 @@ class Scene(Choices):
     def _noted(self, name: str, made: str | None = None, row: int | None = None) -> Record:
         """The record of an object, with the statement of a script that makes it."""
         record = Record(self.subject, name, next(self._numbers), row)
-        record.made = record.made if made is None else made
+        record.made = made or record.made
         self._before_call(record.made)
         self.records.append(record)
         return record
@@ -374,17 +379,11 @@ class Method:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Call:
         """Call it, with what it returned as the result."""
-        return self.called(args, kwargs)
-
-    def called(self, args: Any, kwargs: Any, *, is_caught: bool = False) -> Call:
-        """Call it."""
         op = _op(self.path, args, kwargs)
-        return self.owner.scene.call(self.owner.record, self.owner.live, op, is_caught=is_caught)
+        return self.owner.scene.call(self.owner.record, self.owner.live, op)
 
 
-def _op(
-    method: str, args: Sequence[Any], kwargs: Any, kind: Literal["method", "function"] = "method"
-) -> Op:
+def _op(method: str, args: Sequence[Any], kwargs: Any, kind: Kind = "method") -> Op:
     given = {name: _given(value) for name, value in kwargs.items()}
     return Op(method, tuple(map(_given, args)), given, kind)
 

@@ -12,7 +12,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 from sb3compat.conformance.checks.tools.sources import with_lines
 from sb3compat.conformance.contract import Check, registered
-from sb3compat.conformance.findings import CheckError, Family, nearest, said_by
+from sb3compat.conformance.findings import CheckError, Family, said_by
+from sb3compat.errors import nearest
 
 ENTRY_POINTS = "sb3compat.checks"
 

@@ -78,7 +78,7 @@ class Instances:
         failure: The exception that the factory raised last, though another call went well.
         failed_in: The number of that call in this process.
         excused: Whether that was told: from then on the factory gets more than one try.
-        records: The records of programs that `records_of` has played, kept as long as this object.
+        records: The `Records` of programs, kept as long as this object.
     """
 
     def __init__(

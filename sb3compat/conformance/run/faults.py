@@ -40,14 +40,11 @@ class Fault:
         called = _CALLS.findall(last)
         call = next(filter(None, called[0])) if called else ""
         function = error.stack.partition("\n")[0].rpartition(" in ")[2]
-        said = f"{error}, in {_call_of(last)}" if last else str(error)
+        # On one line, without the names that the statement assigns to.
+        shown = cut(re.sub(r"^(?:\w+, )*\w+ = ", "", last), _LONGEST)
+        said = f"{error}, in {shown}" if last else str(error)
         kind = (error.cause or "timeout", call, function)
         return cls(kind, said, error.stack)
-
-
-def _call_of(line: str) -> str:
-    """A statement on one line, cut, without the names that it assigns to."""
-    return cut(re.sub(r"^(?:\w+, )*\w+ = ", "", line), _LONGEST)
 
 
 def shrunk(lines: Sequence[str], faulty: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:

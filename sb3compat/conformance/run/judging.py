@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import Finding, said_by
-from sb3compat.conformance.judge import Demand, Verdict, records_of, verdict
+from sb3compat.conformance.judge import Demand, Records, Verdict, verdict
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.recording import raised
@@ -41,7 +41,7 @@ class Judging:
         self, check: Check, subject: Subject, settings: Settings, instances: Instances
     ) -> None:
         self._check, self._subject, self._settings = check, subject, settings
-        self._instances, self._records = instances, records_of(subject, instances)
+        self._records = instances.records = instances.records or Records(subject, instances)
         self.count = 0
 
     def result(self) -> Result:
