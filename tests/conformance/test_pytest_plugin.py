@@ -26,10 +26,13 @@ FEW = "reset_returns_obs_only or step_returns_four or dones_bool_array or iff_do
 QUICK = "num_envs_positive or reset_returns_obs_only"
 
 
-@pytest.fixture
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+@pytest.fixture(autouse=True)
+def _path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Run:
     def run(target: str, *arguments: str, isolate: bool = False) -> pytest.RunResult:
         here = () if isolate else ("--vec-env-no-isolate",)
         return pytester.runpytest_inprocess(
@@ -186,10 +189,7 @@ def test_the_knowledge_of_an_environment_is_passed_on(run: Run, pytester: pytest
     )
 
 
-def test_checks_of_a_conftest_run(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+def test_checks_of_a_conftest_run(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(OWN_CHECK)
     # In a process of its own, as what is registered stays registered.
     result = pytester.runpytest_subprocess(
@@ -202,10 +202,7 @@ def test_checks_of_a_conftest_run(
     )
 
 
-def test_the_fixture_checks_what_a_factory_makes(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+def test_the_fixture_checks_what_a_factory_makes(pytester: pytest.Pytester) -> None:
     pytester.makepyprojecttoml("[tool.sb3compat]\nno-isolate = true\nprograms = 2\n")
     pytester.makepyfile(
         """
@@ -248,10 +245,7 @@ def test_the_fixture_checks_what_a_factory_makes(
     result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
 
 
-def test_options_that_there_are_not_are_refused(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+def test_options_that_there_are_not_are_refused(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest

@@ -90,9 +90,11 @@ class Generous(TinyVecEnv):
 
 
 class NoTerminalObservation(TinyVecEnv):
+    forgets = True
+
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards, dones, [{} for _ in infos]
+        return obs, rewards, dones, [{} for _ in infos] if self.forgets else infos
 
 
 class AtTheEnd(TinyVecEnv):
@@ -158,14 +160,10 @@ class Noisy(TinyVecEnv):
         return obs
 
 
-class Flaky(TinyVecEnv):
+class Flaky(NoTerminalObservation):
     """Forgets terminal observations at times."""
 
     forgets = False
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards, dones, [{} for _ in infos] if Flaky.forgets else infos
 
 
 def boom() -> Any:
@@ -198,7 +196,7 @@ class Loud(TinyVecEnv):
         raise ValueError("[bold]≥[/bold] \x1b[31m \ud800")
 
 
-class Worn(TinyVecEnv):
+class Worn(NoTerminalObservation):
     """Forgets the terminal observation for good, once some instances have been made."""
 
     made = 0
@@ -207,9 +205,9 @@ class Worn(TinyVecEnv):
         super().__init__()
         Worn.made += 1
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards, dones, [{} for _ in infos] if Worn.made > 10 else infos
+    @property
+    def forgets(self) -> bool:  # type: ignore[override]
+        return Worn.made > 10
 
 
 class Interrupts(AtTheEnd):

@@ -45,18 +45,15 @@ class FailsAtTimes(TinyVecEnv):
         super().__init__()
 
 
-class WornInstance(TinyVecEnv):
+class WornInstance(tiny.NoTerminalObservation):
     """Forgets terminal observations from its hundredth reset on, as no single program does."""
 
     resets = 0
 
     def reset(self) -> Any:
         self.resets += 1
+        self.forgets = self.resets > 99
         return super().reset()
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
-        return obs, rewards, dones, [{} for _ in infos] if self.resets > 99 else infos
 
 
 def test_an_exception_of_the_environment_has_its_own_traceback() -> None:
