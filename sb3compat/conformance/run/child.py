@@ -112,16 +112,12 @@ class Child:
         handle, name = tempfile.mkstemp(prefix="sb3compat-", suffix=".log")
         self._log = Path(name)
         self._journal = self._log.with_suffix(".journal")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        }
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=handle,
-            env=environment,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,
         )
         os.close(handle)
