@@ -11,7 +11,7 @@ from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.recording import raised
 from sb3compat.conformance.render import lines_of, statements, told
-from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.report import UNREACHED, Result
 from sb3compat.conformance.run.reproduction import (
     Failure,
     failed,
@@ -26,8 +26,8 @@ from sb3compat.conformance.subject.subject import Subject
 
 # The clause that reports an exception in the step after an end.
 _AFTER_AN_END = "autoreset_like_reset"
-# So many actions are tried in the place of all others, and what is said where nothing else is.
-_FEW_ACTIONS, _UNREACHED = 3, "no situation that it judges came up"
+# So many actions are tried in the place of all others.
+_FEW_ACTIONS = 3
 
 
 class Judging:
@@ -139,6 +139,6 @@ class Judging:
             return Result.of(self._check, "partly_exercised", message=missing)
         if any(found.exercised for found in verdicts):
             return Result.of(self._check, "passed")
-        usual = _UNREACHED if self._subject.endings else "no episode ended"
+        usual = UNREACHED if self._subject.endings else "no episode ended"
         reason = next((found.reason for found in verdicts if found.reason), usual)
         return Result.of(self._check, "not_exercised", message=reason)

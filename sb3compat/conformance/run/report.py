@@ -23,6 +23,9 @@ LABELS = (
     "not exercised", "skipped",
 )  # fmt: skip
 
+# Why a check was not exercised, where it does not tell; the kit's own checks do.
+UNREACHED = "no situation that it judges came up"
+
 # The version of `Report.to_dict`; raised when a field changes its meaning or goes.
 SCHEMA_VERSION = 2
 

@@ -16,7 +16,7 @@ from sb3compat.conformance.program.journal import journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.render import lines_of, shortened, told
-from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.report import UNREACHED, Result
 from sb3compat.conformance.run.reproduction import (
     FACTORY_FAILS,
     NOT_EVERY_TIME,
@@ -31,8 +31,6 @@ from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrink
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
-# What is said of a scenario that has yielded nothing.
-_UNREACHED = "no run had a case of it"
 _FEWEST_RUNS = 2
 # A single run is enough if it takes so many seconds and there is no time for two.
 _SLOW = 1.0
@@ -53,7 +51,7 @@ class Staging:
         self._check, self._subject, self._settings = check, subject, settings
         self._instances, self._new = instances, check.new
         self._exercised = False
-        self._reason, self._missing = _UNREACHED, ""
+        self._reason, self._missing = UNREACHED, ""
         self.count = 0
 
     def result(self) -> Result:

@@ -14,6 +14,7 @@ from sb3compat.conformance import Demand, Result, Scene, expect
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.program.journal import read_journal
 from sb3compat.conformance.run.checking import run_check
+from sb3compat.conformance.run.report import UNREACHED
 from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
@@ -152,7 +153,7 @@ def test_calls_that_the_demand_is_not_about_stay_out_of_the_script_if_it_fails_w
 @pytest.mark.parametrize(
     ("ends", "status", "message"),
     [
-        (lambda scene: None, "not_exercised", "no run had a case of it"),
+        (lambda scene: None, "not_exercised", UNREACHED),
         (lambda scene: scene.partly("pass options"), "partly_exercised", "pass options"),
         (lambda scene: setattr(scene, "judged", True), "passed", ""),
         (lambda scene: {}["key"], "errored", "the check itself raised KeyError: 'key'. The mis"),
