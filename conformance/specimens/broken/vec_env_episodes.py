@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant as mutant
@@ -300,3 +301,45 @@ class RewardsRolled(Points):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
         return obs, np.roll(rewards, 1), dones, infos
+
+
+@mutant("terminal_observation_like_others", config=Config(lengths=(2, 3, 9)), referenced=False)
+class LastFramesOfTheEpisodeBefore(Points):
+    """A stack of four observations, zeros at first, in a ring that is cleared for each result.
+
+    That is forgotten for last observations; rows draw how long their episodes are.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Box(-50, 50, (4, 3), np.float32)
+        self.ring = np.zeros((self.num_envs, 4, 3), np.float32)
+        self.age = [0] * self.num_envs
+
+    def push(self, i: int, obs: Any) -> Any:
+        self.ring[i] = np.roll(self.ring[i], -1, axis=0)
+        self.ring[i, -1] = obs
+        self.age[i] += 1
+        return self.shown(i)
+
+    def shown(self, i: int) -> Any:
+        stack = self.ring[i].copy()
+        stack[: max(4 - self.age[i], 0)] = 0
+        return stack
+
+    def start(self, i: int) -> Any:
+        self.ring[i], self.age[i] = 0, 0
+        return self.push(i, super().start(i))
+
+    def step_row(self, i: int, action: Any) -> Any:
+        row = self.envs[i].unwrapped
+        if self.age[i] == 1 and row.np_random.random() < 0.5:
+            row.time = max(row.time, row.config.lengths[i] - 2)
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else self.push(i, obs)), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.push(i, last)
+        first = super().end(i, self.ring[i].copy(), info)
+        self.age[i] = 0
+        return self.push(i, first)

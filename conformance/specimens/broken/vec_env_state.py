@@ -79,6 +79,45 @@ class SeedForGood(Points):
         self._options = [{} for _ in self.envs]
 
 
+@mutant("seed_used_once", options=None)
+class SeedKeptByOptions(Points):
+    """A reset with options is one of its own, in which the seeds are forgotten."""
+
+    def forget(self) -> None:
+        if not any(self._options):
+            self._seeds = [None] * self.num_envs
+        self._options = [{} for _ in self.envs]
+
+    def start(self, i: int) -> Any:
+        self._options[i].get("shift")
+        return super().start(i)
+
+
+@mutant("seed_works_again", referenced=False)
+class EpisodesCounted(Points):
+    """The generator of an episode is made from the seed and the number of the episode."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.counts, self.roots = [0] * self.num_envs, list(range(self.num_envs))
+
+    def start(self, i: int) -> Any:
+        if self._seeds[i] is None:
+            self.count(i)
+        else:
+            self.roots[i] = self._seeds[i]
+        return super().start(i)
+
+    def count(self, i: int) -> None:
+        self.counts[i] += 1
+        generator = np.random.default_rng((self.roots[i], self.counts[i]))
+        self.envs[i].unwrapped.np_random = generator
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.count(i)
+        return super().end(i, last, info)
+
+
 @mutant("seed_works_again")
 class FirstSeedOnly(Points):
     """Its rows are those of a simulator, which tell no seeds."""

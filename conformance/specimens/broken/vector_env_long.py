@@ -174,6 +174,15 @@ class InfosOfAutoresetsAreFinal(RowsEnv):
         return first
 
 
+@vector_env_mutant(
+    "infos_of_the_autoreset", modes=("SameStep",), endings=("truncated", "terminated")
+)
+class InfosOfTruncationsAreLeft(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        first = super().restart(i, info)
+        return {**info, **first} if self.flags[1, i] else first
+
+
 class Rooms(RowsEnv):
     """Infos have a number that is 0 after a reset, and in the first step of an episode."""
 

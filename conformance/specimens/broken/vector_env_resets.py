@@ -58,6 +58,25 @@ class SeedKept(RowsEnv):
 
 
 @mutant("seed_works_again")
+class EpisodesCounted(RowsEnv):
+    """The generator of an episode is made from the seed and the number of the episode."""
+
+    def make_row(self, i: int) -> RowEnv:
+        class Row(RowEnv):
+            root, count = i, 0
+
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                self.count += 1
+                if seed is None:
+                    self.np_random = np.random.default_rng((self.root, self.count))
+                else:
+                    self.root = seed
+                return super().reset(seed=seed, options=options)
+
+        return Row(self.form, i)
+
+
+@mutant("seed_works_again")
 class FirstSeedOnly(RowsEnv):
     heard = False
 

@@ -145,6 +145,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
                     row=i,
                 )
         yield from _no_reset_info_in_final(over, always - steps, i)
+        yield from _no_step_info_outside(over, steps.difference(*resets), i)
     record.judged = judged
     yield from _not_left_over(record)
     yield from _not_of_the_episode_before(record)
@@ -173,6 +174,27 @@ def _no_reset_info_in_final(
                 finals[-1],
                 what="{0}",
                 should=f"without {key!r}, which resets give and steps do not",
+                row=i,
+            )
+
+
+def _no_step_info_outside(over: Sequence[Episode], of_steps: set[Any], i: int) -> Iterator[Demand]:
+    """What steps alone give is in `final_info`, and not beside the infos of the reset, too."""
+    both = [e.end.infos for e in over if "final_info" in e.end.infos.value]
+    pairs = [(infos.info(i), infos["final_info"].info(i)) for infos in both]
+    for key in sorted(of_steps - ADDED, key=str):
+        left = [
+            outside
+            for outside, final in pairs
+            if key in outside.value and key in final.value and same_entry(outside, final, key)
+        ]
+        if len(left) >= _FEWEST:
+            yield expect(
+                f"{key!r} not in {{0}}",
+                left[-1],
+                what=f"{{0}}[{key!r}]",
+                should=f"no such entry: it is of the step that ended the episode, and in "
+                f"`final_info`; resets give no {key!r}",
                 row=i,
             )
 

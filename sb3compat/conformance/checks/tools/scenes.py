@@ -25,6 +25,8 @@ RESULTS = ("obs", "rewards", "terminations", "truncations")
 _SEEDS = (3, 50)
 # Steps before a reset, and the most time for them.
 _LONG, _MOST_SECONDS = (6, 12, 25, 50), 0.3
+# The numbers of ended episodes before a seed are those below it.
+_PASTS = 3
 
 
 def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
@@ -61,6 +63,39 @@ def unseeded_resets_alike(scene: Scene) -> Iterator[Demand]:
         for one, other in pairs:
             should = "as in another environment with the same seed, resets and actions"
             yield from calls_alike(env.record, one, twin.record, other, should)
+
+
+def later_episodes_alike(scene: Scene) -> Iterator[Demand]:
+    """Under a seed, the second episode is that of a new instance, if the first one is.
+
+    What changes by design at some number of ends, such as a level, changes after one of the pasts
+    only, or is seen in the first episode.
+    """
+    subject = scene.subject
+    if subject.missing(("repeatable",)) or not subject.endings:
+        return
+    ending, actions = scene.ending(), scene.actions()
+    steps = sum(range(_PASTS + 1)) * ending.steps
+    if ending.seed is None or steps * subject.step_seconds > _MOST_SECONDS:
+        return
+    new, *used = [_second_episode(scene, ending, past, actions) for past in range(_PASTS)]
+    for i in new[1].ended:
+        first = [(i in end.ended, end.copies["rewards"][i]) for _, end, _ in (new, *used)]
+        starts = [obs_of(env.record, after, i) for env, _, after in (new, *used)]
+        others = [start for start in starts[1:] if not equal(start.value, starts[0].value)]
+        if len(others) == len(used) and all(equal(one, first[0]) for one in first):
+            why = "as in a new instance: under one seed, the first episodes are alike"
+            yield expect("equal({0}, {1})", others[-1], starts[0], should=why, row=i)
+
+
+def _second_episode(
+    scene: Scene, ending: Ending, past: int, actions: Any
+) -> tuple[Recorded, Call, Call]:
+    """The end of the first episode under a seed, after so many others, and the step after it."""
+    env = scene.make(f"used_{past}" if past else "new")
+    for _ in range(past):
+        env.to_an_end(ending)
+    return env, env.to_an_end(ending), env.go_on(actions)
 
 
 def row_alike(

@@ -8,6 +8,7 @@ from functools import partial
 from sb3compat.conformance.checks.tools.comparing import alike, alike_under_a_seed
 from sb3compat.conformance.checks.tools.evidence import distinct, too_much_alike, values
 from sb3compat.conformance.checks.tools.scenes import (
+    later_episodes_alike,
     unseeded_resets_alike,
 )
 from sb3compat.conformance.checks.vec_env.marks import (
@@ -85,7 +86,7 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
     """A seed is used for one reset; the next one draws something new.
 
     Otherwise all episodes are the same, and an agent learns one start by heart. Typical mistake:
-    the seeds are not set back to None after the reset.
+    the seeds are not set back to None after the reset, or not after one that has options.
     """
     subject, env, actions = scene.subject, scene.make(), scene.actions()
     rounds = _ROUNDS if subject.reset_seconds < _LONG_RESET else _FEW_ROUNDS
@@ -94,6 +95,9 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
     for _ in range(rounds):
         env.step(actions)
         without.append(env.reset())
+    with_options = scene.choose((False, True))
+    if subject.asked and with_options:
+        env.set_options(scene.made_by("noting_options", "options"))
     first = env.restart(scene.seed())
     for _ in range(rounds):
         stepped.append(env.step(actions))
@@ -112,7 +116,8 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
                 "not all(equal({1}, obs) for obs in {2})",
                 again[0],
                 start,
-                Several(again),
+                # Where each reset draws another one, the same one twice is no chance.
+                Several(again[:1] if drawn else again),
                 should="another first observation than under the seed before",
                 row=i,
             )
@@ -128,8 +133,9 @@ def _of_row(calls: list[Call], i: int) -> list[Value]:
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed has an effect on the same instance, as the first seed had.
 
-    Algorithms and evaluations seed an environment that has been in use. Typical mistake: the
-    generator is made with the first seed, and later ones are ignored.
+    Algorithms and evaluations seed an environment that has been in use. Typical mistakes: the
+    generator is made with the first seed, and later ones are ignored; or it is made for each
+    episode, from the seed and a count that goes on.
     """
     if not scene.subject.traits.seeds_vary:
         raise NotExercisedError("episodes under the seeds that were tried begin alike")
@@ -147,6 +153,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
             should=f"another with another seed after the first one, {seed}",
             row=i,
         )
+    yield from later_episodes_alike(scene)
 
 
 @warning(

@@ -147,8 +147,9 @@ def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
 
     Masks, goals and seeds of the new episode are read from it: in NEXT_STEP mode in the step after
     the ending one, in SAME_STEP mode in the ending step itself, whose `infos["final_info"]` has
-    none of the entries that resets alone give. Only entries that differ between resets are judged.
-    Typical mistake: the infos of the reset are dropped, or put into `final_info`, too.
+    none of the entries that resets alone give; the rest has none that steps alone give. Of resets,
+    only entries that differ are judged. Typical mistake: the infos of the reset are dropped, or put
+    into `final_info`, too; or those of the step are left beside it.
     """
     yield from infos_of_autoresets(record)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed
 from sb3compat.conformance.checks.tools.scenes import (
+    later_episodes_alike,
     long_pasts,
     row_alike,
     seeded_start,
@@ -96,8 +97,9 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed has an effect on the same instance, as the first seed had.
 
-    Evaluations seed an environment that has been in use. Typical mistake: the generator is made
-    with the first seed, and later ones are ignored.
+    Evaluations seed an environment that has been in use. Typical mistakes: the generator is made
+    with the first seed, and later ones are ignored; or it is made for each episode, from the seed
+    and a count that goes on.
     """
     seed = scene.seed()
     first, again = [], []
@@ -110,6 +112,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
         raise NotExercisedError(_NO_RANDOM_START)
     should = f"another with another seed after the first one, {seed}"
     yield expect("distinct({0}) > 1", Several(again), should=should)
+    yield from later_episodes_alike(scene)
 
 
 @warning(
