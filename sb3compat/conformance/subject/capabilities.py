@@ -217,28 +217,32 @@ _PROBE = "conformance_probe"
 
 
 def _tells_options(env: Any, family: Family) -> bool:
-    """Whether the infos of a reset have what the reset of each row returned."""
+    """Whether it takes options, and infos have what the reset of each row returned."""
     try:
         PRELUDE["tell_options"](env)
-        result = env.reset()
         if family == "vector_env":
-            return bool(len(result[1]["probe"]) == env.num_envs)
+            _, infos = env.reset(options={"probe": 1})
+            return bool(len(infos["probe"]) == env.num_envs)
+        env.set_options({"probe": 1})
+        env.reset()
         return all("probe" in info for info in env.unwrapped.reset_infos)
     except Exception:
         return False
 
 
-def asked_options(env: Any, family: Family) -> tuple[str, ...]:
-    """The names of the options that a reset looks for, as far as it shows."""
+def asked_options(env: Any, family: Family) -> tuple[tuple[str, ...], bool]:
+    """The names of options that a reset looks for, as far as it shows; whether it goes without."""
     options = PRELUDE["noting_options"]()
-    with suppress(Exception):  # a check reports it
+    unnamed = False
+    with suppress(Exception):
         if family == "vec_env":
             env.set_options(options)
             env.reset()
         else:
             env.reset(options=options)
+        unnamed = bool(options.names)
     names = (name for name in options.names if isinstance(name, str) and name != "reset_mask")
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(names)), unnamed
 
 
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says

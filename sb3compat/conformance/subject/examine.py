@@ -143,5 +143,7 @@ def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject
         # Rows in other processes would arrive here as copies.
         declared = {"options": subject.options is not None, **declared}
     found = capabilities(env, subject.family, declared)
-    asked = () if found["options"] or subject.workers else asked_options(env, subject.family)
-    return replace(subject, capabilities={**subject.capabilities, **found}, asked=asked)
+    asked, unnamed = ((), False) if subject.workers else asked_options(env, subject.family)
+    known = {**subject.capabilities, **found}
+    asked = () if found["options"] else asked
+    return replace(subject, capabilities=known, asked=asked, unnamed=unnamed)

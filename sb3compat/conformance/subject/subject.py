@@ -44,6 +44,7 @@ class Subject:
         capabilities: Its capabilities, see `CAPABILITIES`.
         options: Options that its `reset` understands.
         asked: The names of options that its `reset` looks for, if none were given.
+        unnamed: Whether its `reset` looks for names of options, and does without each of them.
         reference: The factories of its single environments that the user gave, or None.
         singles: Otherwise the attribute of the environment that has them; empty if unknown.
         action_space: The space of single actions.
@@ -73,6 +74,7 @@ class Subject:
     capabilities: Mapping[str, bool]
     options: Mapping[str, Any] | None = None
     asked: tuple[str, ...] = ()
+    unnamed: bool = False
     reference: Reference | None = None
     singles: str = ""
     action_space: Any = None

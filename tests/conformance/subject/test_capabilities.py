@@ -151,6 +151,19 @@ class Levels(TinyVecEnv):
         return super().reset()
 
 
+class NeedsALevel(Levels):
+    def reset(self) -> Any:
+        if getattr(self, "options", None):
+            self.level = self.options["level"]
+        return TinyVecEnv.reset(self)
+
+
+def test_a_reset_may_need_the_options_that_it_looks_for() -> None:
+    assert examine(NeedsALevel, seconds=None).asked == ("level",)
+    report = here(NeedsALevel, only=("options_per_row", "options_used_once", "options_copied"))
+    assert {result.status for result in report.results} == {"not_exercised"}, report.results
+
+
 def test_options_that_a_reset_looks_for_are_known_by_name() -> None:
     assert examine(lambda: Shifts(Form(sub_envs=False)), seconds=None).asked == ("shift",)
     assert examine(Levels, seconds=None).asked == ("level", "start")

@@ -27,6 +27,7 @@ from sb3compat.conformance.values import Value, constant
 _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
 # Options that no environment looks for.
 _MEANINGLESS = {"nothing": 0}
+_NAMED = "no reset looks for options by name, or it needs those that it looks for"
 
 stable = PRELUDE["stable"]
 
@@ -128,8 +129,8 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
 
 def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
     """If a reset looks into the options of one row only, it does not do so for all rows."""
-    if not scene.subject.asked or scene.n < 2:
-        raise NotExercisedError("no reset looks for options by name, or there is one row")
+    if not scene.subject.unnamed or scene.n < 2:
+        raise NotExercisedError(f"{_NAMED}, or there is one row")
     env = scene.make()
     options = [scene.made_by("noting_options", f"options_{i}") for i in scene.rows]
     listed = ", ".join(each.record.name for each in options)
@@ -191,8 +192,8 @@ def options_used_once(scene: Scene) -> Iterator[Demand]:
 
 def _no_later_reset_looks_into_options(scene: Scene) -> Iterator[Demand]:
     """Neither the rows' own resets nor a later `reset()` look for options by name."""
-    if not scene.subject.asked:
-        raise NotExercisedError("no reset looks for options by name")
+    if not scene.subject.unnamed:
+        raise NotExercisedError(_NAMED)
     env = scene.make()
     options = scene.made_by("noting_options", "options")
     if scene.subject.endings:

@@ -96,7 +96,7 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
         env.step(actions)
         without.append(env.reset())
     with_options = scene.choose((False, True))
-    if subject.asked and with_options:
+    if subject.unnamed and with_options:
         env.set_options(scene.made_by("noting_options", "options"))
     first = env.restart(scene.seed())
     for _ in range(rounds):
