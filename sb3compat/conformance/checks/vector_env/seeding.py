@@ -93,7 +93,13 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
     yield expect("distinct([{1}, *{0}]) > 1", Several(later), first, should=should)
 
 
-@error(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC, new=True)
+@error(
+    group="seeding",
+    source=RESET,
+    needs=("seeding",),
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
+    new=True,
+)
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed has an effect on the same instance, as the first seed had.
 
