@@ -21,7 +21,7 @@ from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Drawn, Record
-from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import again, seeded_late
 
@@ -29,6 +29,8 @@ _SEEDED = (*DETERMINISTIC, "seed_returns_n")
 
 # So often is an environment reset under no new seed; less often if that takes so many seconds.
 _ROUNDS, _FEW_ROUNDS, _LONG_RESET = 16, 6, 0.1
+# That so many seeds are all kept by chance is not to be expected.
+_SEEDS = 3
 
 equal = PRELUDE["equal"]
 
@@ -95,9 +97,6 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
     for _ in range(rounds):
         env.step(actions)
         without.append(env.reset())
-    with_options = scene.choose((False, True))
-    if subject.unnamed and with_options:
-        env.set_options(scene.made_by("noting_options", "options"))
     first = env.restart(scene.seed())
     for _ in range(rounds):
         stepped.append(env.step(actions))
@@ -116,13 +115,40 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
                 "not all(equal({1}, obs) for obs in {2})",
                 again[0],
                 start,
-                # Where each reset draws another one, the same one twice is no chance.
-                Several(again[:1] if drawn else again),
+                Several(again),
                 should="another first observation than under the seed before",
                 row=i,
             )
+    yield from _not_kept_by_options(scene, env, without)
     if not judged:
         raise NotExercisedError("without a seed episodes begin alike too often")
+
+
+def _not_kept_by_options(scene: Scene, env: Recorded, without: list[Call]) -> Iterator[Demand]:
+    """Nor is a seed kept where the reset that uses it has options, too."""
+    if not scene.subject.unnamed:
+        return
+    options, seed, actions = (
+        scene.made_by("noting_options", "options"),
+        scene.seed(),
+        scene.actions(),
+    )
+    first, later = [], []
+    for k in range(_SEEDS):
+        env.set_options(options)
+        first.append(env.restart(seed + k))
+        env.step(actions)
+        later.append(env.reset())
+    for i in scene.rows:
+        if distinct(values(_of_row(without, i))) == len(without):
+            yield expect(
+                "not all(map(equal, {0}, {1}))",
+                Several(_of_row(later, i)),
+                Several(_of_row(first, i)),
+                what="{0}[-1]",
+                should="another first observation than under the seed and options before",
+                row=i,
+            )
 
 
 def _of_row(calls: list[Call], i: int) -> list[Value]:
