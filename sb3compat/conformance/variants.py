@@ -34,7 +34,7 @@ def again(record: Record, twin: Record) -> Iterator[Op]:
 
 
 def under_other_seeds(record: Record, twin: Record) -> Iterator[Op]:
-    """The same, under other seeds."""
+    """The calls of `again`, under other seeds."""
     for op in again(record, twin):
         seed = op.kwargs.get("seed")
         if op.method == "seed":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from conformance.specimens.broken.vec_env_episodes import LastFramesOfTheEpisodeBefore
 from conformance.specimens.points import OPTIONS, Config, Point, Points
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
@@ -264,3 +265,22 @@ class OneForEachStep(Points):
 )
 def test_what_may_be_by_design_or_chance(factory: Any, name: str, status: str) -> None:
     assert judge(examine(factory), seconds=1, only=[name])[name].status == status
+
+
+class GameOver(LastFramesOfTheEpisodeBefore):
+    """Half of the episodes end with one picture, the others with their own last frames."""
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.push(i, last)
+        stack = self.shown(i)
+        if self.envs[i].np_random.random() < 0.5:
+            stack[:] = 7
+        first = Points.end(self, i, stack, info)
+        self.age[i] = 0
+        return self.push(i, first)
+
+
+def test_a_picture_that_ends_episodes_is_no_frame_of_the_one_before() -> None:
+    name = "terminal_observation_like_others"
+    subject = examine(lambda: GameOver(Config(lengths=(2, 3, 9))))
+    assert judge(subject, seconds=1, only=[name])[name].status == "passed"

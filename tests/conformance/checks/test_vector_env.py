@@ -227,3 +227,25 @@ def test_where_the_seed_zero_alone_does_not_repeat_that_is_said(factory: Any, al
     name = "same_seed_same_trajectory"
     message = look(partial(factory, Form()), seconds=0.1, only={name})[name].message
     assert ("Other seeds repeat: is 0 taken for no seed" in message) == alone, message
+
+
+class LevelAtTheSecondEnd(RowsEnv):
+    """Rows begin elsewhere from their second end on, also after a seed."""
+
+    def make_row(self, i: int) -> RowEnv:
+        class Row(RowEnv):
+            ends = 0
+
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                self.ends += seed is None
+                _, info = super().reset(seed=seed, options=options)
+                self.x += 5 * (self.ends >= 2)
+                return self.observe(), info
+
+        return Row(self.form, i)
+
+
+def test_a_level_that_outlasts_a_seed_is_no_generator_that_goes_on() -> None:
+    name = "seed_works_again"
+    result = look(partial(LevelAtTheSecondEnd, Form("SameStep")), seconds=0.3, only={name})[name]
+    assert result.status == "passed", result.message

@@ -51,7 +51,7 @@ def alike(record: Record, twin: Record, should: str) -> Iterator[Demand]:
 
 
 def alike_under_a_seed(record: Record, twin: Record, should: str) -> Iterator[Demand]:
-    """The same, and whether it is the seed 0 alone that does not repeat."""
+    """Two instances do the same under a seed; a failure says so if only the seed 0 fails."""
     for demand in alike(record, twin, should):
         if seed_of(record) == 0 and not demand.holds() and _other_seeds_repeat(record):
             yield replace(demand, words=f"{demand.words}. Other seeds repeat: {_ZERO}")

@@ -288,9 +288,9 @@ def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
 def _with_old_frames(
     found: list[Episode], wrong: list[Episode], axis: int, count: int
 ) -> list[Episode]:
-    """Those whose last observation has frames of the episode before; none if it is the same one.
+    """The episodes whose last observation has frames of the episode before.
 
-    A picture that ends each episode of some kind is no frame of the episode before.
+    One picture may end all episodes of some kind, so these frames have to differ.
     """
 
     def frames(obs: Value) -> dict[bytes, Any]:

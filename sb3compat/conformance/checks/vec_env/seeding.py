@@ -125,7 +125,7 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
 
 
 def _not_kept_by_options(scene: Scene, env: Recorded, without: list[Call]) -> Iterator[Demand]:
-    """Nor is a seed kept where the reset that uses it has options, too."""
+    """A seed is not kept by a reset that has options, too."""
     if not scene.subject.unnamed:
         return
     options, seed, actions = (
