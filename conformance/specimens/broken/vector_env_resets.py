@@ -66,8 +66,8 @@ class EpisodesCounted(RowsEnv):
             root, count = i, 0
 
             def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-                self.count += 1
                 if seed is None:
+                    self.count += 1
                     self.np_random = np.random.default_rng((self.root, self.count))
                 else:
                     self.root = seed

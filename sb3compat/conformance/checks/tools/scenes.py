@@ -65,7 +65,7 @@ def unseeded_resets_alike(scene: Scene) -> Iterator[Demand]:
             yield from calls_alike(env.record, one, twin.record, other, should)
 
 
-def later_episodes_alike(scene: Scene) -> Iterator[Demand]:
+def second_episodes_alike(scene: Scene) -> Iterator[Demand]:
     """Under a seed, the second episode is that of a new instance, if the first one is.
 
     What changes by design at some number of ends, such as a level, changes after one of the pasts
@@ -85,7 +85,8 @@ def later_episodes_alike(scene: Scene) -> Iterator[Demand]:
         others = [start for start in starts[1:] if not equal(start.value, starts[0].value)]
         if len(others) == len(used) and all(equal(one, first[0]) for one in first):
             why = "as in a new instance: under one seed, the first episodes are alike"
-            yield expect("equal({0}, {1})", others[-1], starts[0], should=why, row=i)
+            got, start = others[-1], starts[0]
+            yield expect("equal({0}, {1})", got, start, should=why, row=i, like=start)
 
 
 def _second_episode(
@@ -95,6 +96,7 @@ def _second_episode(
     env = scene.make(f"used_{past}" if past else "new")
     for _ in range(past):
         env.to_an_end(ending)
+        env.go_on(actions)  # with the autoreset, in each mode
     return env, env.to_an_end(ending), env.go_on(actions)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from sb3compat.conformance.checks.tools.comparing import alike, alike_under_a_seed
 from sb3compat.conformance.checks.tools.evidence import distinct, too_much_alike, values
 from sb3compat.conformance.checks.tools.scenes import (
-    later_episodes_alike,
+    second_episodes_alike,
     unseeded_resets_alike,
 )
 from sb3compat.conformance.checks.vec_env.marks import (
@@ -179,7 +179,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
             should=f"another with another seed after the first one, {seed}",
             row=i,
         )
-    yield from later_episodes_alike(scene)
+    yield from second_episodes_alike(scene)
 
 
 @warning(

@@ -7,7 +7,7 @@ from typing import Any
 
 from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed
 from sb3compat.conformance.checks.tools.scenes import (
-    later_episodes_alike,
+    second_episodes_alike,
     long_pasts,
     row_alike,
     seeded_start,
@@ -118,7 +118,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
         raise NotExercisedError(_NO_RANDOM_START)
     should = f"another with another seed after the first one, {seed}"
     yield expect("distinct({0}) > 1", Several(again), should=should)
-    yield from later_episodes_alike(scene)
+    yield from second_episodes_alike(scene)
 
 
 @warning(
