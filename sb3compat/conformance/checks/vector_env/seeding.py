@@ -7,9 +7,9 @@ from typing import Any
 
 from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed
 from sb3compat.conformance.checks.tools.scenes import (
-    second_episodes_alike,
     long_pasts,
     row_alike,
+    second_episodes_alike,
     seeded_start,
     starts_alike_where_none_ended,
     step_both,
