@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from sb3compat.conformance.contract import CONTRACT_VERSION
@@ -18,6 +19,7 @@ def versions() -> dict[str, str]:
     return found | {package: installed(package) or "not installed" for package in _PACKAGES}
 
 
+@cache  # reading it takes a millisecond, and each finding is looked up among the known ones
 def installed(package: str) -> str:
     """The version of a package; empty if it is not there."""
     try:
