@@ -70,9 +70,9 @@ def rescaled(before, after, next_to_last, last, outside=False):
     """Whether all floats that steps move are on another scale after these last steps.
 
     Each is a multiple of the one before, plus something, both there and after other steps, but
-    another multiple: more than three times as much, or less than a third. With `outside`, there are
-    at least two such floats, twice as much or half is enough, and one is far outside of all that is
-    seen otherwise.
+    another multiple: more than three times as much, or less than a third. There are at least two
+    such floats, or the last ones are in part far outside of all that is seen otherwise. With
+    `outside`, both have to be so, for all last ones, and twice as much or half is enough.
     """
 
     def floats(obs):
@@ -92,16 +92,20 @@ def rescaled(before, after, next_to_last, last, outside=False):
     before, after, next_to_last, last = map(np.array, (before, after, next_to_last, last))
     # What often stays as it is may be a flag.
     moving = np.mean(before != after, axis=0) > 0.9
-    moving &= (next_to_last != next_to_last[0]).any(axis=0)
     (usual, fit), (there, fit_there) = fitted(before, after), fitted(next_to_last, last)
-    if not outside:
-        other = (fit > 0.9) & (fit_there > 0.9) & ((there > 3 * usual) | (there < usual / 3))
-        return bool(moving.any() and other[moving].all())
     seen = np.concatenate([before, after, next_to_last])
     low, high = seen.min(axis=0), seen.max(axis=0)
-    beyond = (np.maximum(low - last, last - high) > high - low).all(axis=0)
-    other = (fit > 0.6) & (fit_there > 0.6) & ((there > 2 * usual) | (there < usual / 2))
-    return bool(moving.sum() > 1 and other[moving].all() and (beyond & moving).any())
+    far = (np.maximum(low - last, last - high) > high - low) & moving
+    # The time, where all episodes are equally long: it has no fit.
+    alike = (next_to_last == next_to_last[0]).all(axis=0) & far.all(axis=0)
+    least, times = (0.6, 2) if outside else (0.9, 3)
+    other = (fit > least) & (fit_there > least)
+    other &= (there > times * usual) | (there < usual / times)
+    if not (other | alike)[moving].all():
+        return False
+    # A single one may be led to some value by the time.
+    several = moving.sum() > 1
+    return bool(several and far.all(axis=0).any() if outside else several or far.any())
 
 
 def ahead(before, after, next_to_last, last, first, left, begun):

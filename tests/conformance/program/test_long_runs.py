@@ -134,3 +134,13 @@ def test_a_thread_that_ends_meanwhile_hides_nothing(monkeypatch: pytest.MonkeyPa
     finally:
         for process in processes:
             process.communicate()
+
+
+def test_a_scale_that_time_explains_is_no_other_one() -> None:
+    peaks = np.arange(700.0, 720)
+    times = np.linspace(0, 1, 46)
+    path = np.array([[[p * np.sin(np.pi * t), t] for t in times] for p in peaks])
+    before, after = path[:, :-2].reshape(-1, 2), path[:, 1:-1].reshape(-1, 2)
+    assert not rescaled(list(before), list(after), list(path[:, -2]), list(path[:, -1]))
+    hidden = [list(part[:, :1]) for part in (before, after, path[:, -2], path[:, -1])]
+    assert not rescaled(*hidden)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from sb3compat.conformance.checks.tools.evidence import moves_of, values
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
@@ -134,11 +134,12 @@ def _same(condition: str, mine: Episode, got: Value, expected: Value, *more: Val
 def _movement(record: Record, twin: Record) -> Iterator[Demand]:
     """No row stands still for ever, whatever its actions, where its counterpart moves."""
     for i in record.rows[1:]:
-        here = [obs_of(record, call, i) for call in record.batches]
-        there = [obs_of(twin, call, i - 1) for call in twin.batches]
-        moves = [sum(not equal(a.value, b.value) for a, b in pairwise(s)) for s in (here, there)]
-        if not min(moves) and max(moves) >= _FEWEST:
-            seen, j, of = (here, i, record) if not moves[0] else (there, i - 1, twin)
+        for of, j, other, k in ((record, i, twin, i - 1), (twin, i - 1, record, i)):
+            seen = [obs_of(of, call, j) for call in of.batches]
+            moved = [pair for episode in by_row(other)[k] for pair in moves_of(episode)]
+            moves = sum(not equal(before.value, after.value) for before, after in moved)
+            if moves < _FEWEST or distinct(values(seen)) > 1:
+                continue
             # One action may move it nowhere by design, and an end takes it back to the start.
             steps = [step for step in of.steps if "actions" in step.copies and j not in step.ended]
             known = [step.copies["actions"] for step in steps]

@@ -12,6 +12,9 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
 
+# Random actions by which spaces are compared.
+_SAMPLES = 20
+
 
 @error(group="declarations", source=GYM_AUTORESET, after=())
 def autoreset_mode_declared(scene: Scene) -> Iterator[Demand]:
@@ -77,12 +80,20 @@ def batched_spaces_match_single(scene: Scene) -> Iterator[Demand]:
             single,
             should=f"{scene.n} rows of env.single_{kind}_space={single.value}",
         )
-    env.single_action_space.seed(0)
+    spaces = env.attribute("action_space"), env.attribute("single_action_space")
+    for space in spaces:
+        space.value.seed(0)
     yield expect(
-        f"inside({{0}}, stacked({{1}}, [{{1}}.sample() for _ in range({scene.n})]))",
-        env.attribute("action_space"),
-        env.attribute("single_action_space"),
+        f"all(inside({{0}}, stacked({{1}}, [{{1}}.sample() for _ in range({scene.n})])) for _ in "
+        f"range({_SAMPLES}))",
+        *spaces,
         should="with room for any actions of env.single_action_space",
+    )
+    yield expect(
+        f"all(inside({{1}}, part({{1}}, {{0}}.sample(), i)) for i in range({scene.n}) for _ in "
+        f"range({_SAMPLES}))",
+        *spaces,
+        should="with actions of env.single_action_space only",
     )
 
 
