@@ -6,9 +6,11 @@ group `sb3compat.checks` names, or in one that they import themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 
 from sb3compat.conformance.checks.tools.sources import with_lines
 from sb3compat.conformance.contract import Check, registered
@@ -65,12 +67,20 @@ def _load(entry: EntryPoint) -> None:
 
 @cache
 def _ours() -> tuple[Check, ...]:
-    modules = [
-        import_module(f"{__package__}.{family}.{name}")
+    return tuple(
+        with_lines(check)
         for family, names in ORDER.items()
         for name in names
-    ]
-    return tuple(with_lines(check) for module in modules for check in registered(module.__name__))
+        for check in _of(import_module(f"{__package__}.{family}.{name}"), family)
+    )
+
+
+def _of(module: ModuleType, family: Family) -> Iterator[Check]:
+    """The checks that a module registers; the functions of some are those of both interfaces."""
+    known = {check.id: check for check in registered() if check.family == family}
+    for name, value in vars(module).items():
+        if name in known and known[name].function is value:
+            yield known[name]
 
 
 def checks_of(family: Family | None = None, mode: str | None = None) -> list[Check]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from sb3compat.conformance import checks
 from sb3compat.conformance.checks.catalogue import ORDER, checks_of, find_checks
+from sb3compat.conformance.contract import registered
 
 
 @pytest.mark.parametrize("family", ORDER)
@@ -18,8 +20,15 @@ def test_each_module_of_a_folder_is_in_the_catalogue(family: str) -> None:
 
 @pytest.mark.parametrize("family", ORDER)
 def test_checks_are_in_the_order_of_their_modules(family: str) -> None:
-    found = [check.function.__module__.rpartition(".")[2] for check in checks_of(family)]
-    assert tuple(dict.fromkeys(found)) == ORDER[family]
+    modules = [import_module(f"{checks.__name__}.{family}.{name}") for name in ORDER[family]]
+    found = [(name, vars(module)) for module in modules for name in vars(module)]
+    known = {check.id: check.function for check in checks_of(family)}
+    assert [name for name, own in found if known.get(name) is own[name]] == list(known)
+
+
+def test_every_check_of_the_kit_is_in_the_catalogue() -> None:
+    own = {(c.family, c.id) for c in registered() if c.function.__module__.startswith("sb3compat.")}
+    assert own == {(check.family, check.id) for check in checks_of()}
 
 
 @pytest.mark.parametrize("family", ORDER)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.judge import Demand, Variant, expect, twin_of
+from sb3compat.conformance.judge import Clause, Demand, Variant, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import by_row, last_of, obs_of
@@ -65,11 +65,12 @@ def _other_seeds_repeat(record: Record) -> bool:
     return same and one.error is None and bool(one.batches)
 
 
-def alike_in_one_array(record: Record, twin: Record) -> Iterator[Demand]:
-    """An instance whose actions come in one array does as one that gets new arrays.
+def actions_not_kept(record: Record, twin: Record) -> Iterator[Demand]:
+    """`step` may be given the same array each time, filled with the actions of that step.
 
-    Raises:
-        NotExercisedError: If actions are no arrays.
+    Typical mistake: `self.last_actions = actions`, for a penalty on jerks, say. The last actions
+    are those of the present step by then, and the penalty is 0. Copy them. It is a warning, as
+    most callers make new arrays, and environments of single rows may keep parts of them.
     """
     if not any(isinstance(step.copies.get("actions"), np.ndarray) for step in record.steps):
         raise NotExercisedError("actions are no arrays")
@@ -142,22 +143,22 @@ def _cut(step: Call, i: int) -> Value:
     return flag
 
 
-def all_of(*clauses: Iterator[Demand]) -> Iterator[Demand]:
-    """What several clauses demand.
+def all_of(*clauses: Clause) -> Clause:
+    """A clause that demands what several demand; not exercised if none of them can tell."""
 
-    Raises:
-        NotExercisedError: If none of them can tell.
-    """
-    reasons: list[str] = []
-    for clause in clauses:
-        yield from _noting(clause, reasons)
-    if len(reasons) == len(clauses):
-        raise NotExercisedError(reasons[0])
+    def all_clauses(record: Record) -> Iterator[Demand]:
+        reasons: list[str] = []
+        for clause in clauses:
+            yield from _noting(clause(record), reasons)
+        if len(reasons) == len(clauses):
+            raise NotExercisedError(reasons[0])
+
+    return all_clauses
 
 
-def _noting(clause: Iterator[Demand], reasons: list[str]) -> Iterator[Demand]:
+def _noting(demands: Iterator[Demand], reasons: list[str]) -> Iterator[Demand]:
     try:
-        yield from clause
+        yield from demands
     except NotExercisedError as error:
         reasons.append(str(error))
 

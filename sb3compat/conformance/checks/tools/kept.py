@@ -26,16 +26,18 @@ _STEPS = 3
 close, equal = PRELUDE["close"], PRELUDE["equal"]
 
 
-def later_episodes_alike(record: Record) -> Iterator[Demand]:
-    """An episode after an end does as one after a `reset()` in the place of the last step.
+def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
+    """After an end, the next episode continues like an episode after `reset()`.
 
-    Both begin alike where steps draw no random numbers. Where they do, or it counts how many steps
-    there were before, a reset midway leads to something else, too: then nothing can be told. (A
-    step earlier, most of the numbers that a reset draws may be the same.)
-
-    Raises:
-        NotExercisedError: If it cannot be told.
+    Typical mistake: the reset within a step sets back the state that is observed, but not all that
+    rewards are computed from, such as the potential or the action of the step before. What an
+    environment keeps by design, such as a curriculum, counts as well: declare the capability
+    `repeatable` as missing then. It can be told where steps draw no random numbers.
     """
+    # A `reset()` in the place of the last step leads to the same start where steps draw no random
+    # numbers. Where they do, or it counts how many steps there were before, a reset midway leads to
+    # something else, too: then nothing can be told. (A step earlier, most of the numbers that a
+    # reset draws may be the same.)
     way = way_to_the_end(record)
     if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
         raise NotExercisedError("rows have no seeds of their own")

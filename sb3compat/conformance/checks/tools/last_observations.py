@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -94,16 +94,17 @@ def _no_one_place(
         )
 
 
-def ends_unlike_starts(record: Record, accused: Literal["last", "first"]) -> Iterator[Demand]:
-    """Last observations are not the first ones of the next episodes, where one of both is wrong.
+def lasts_unlike_starts(record: Record) -> Iterator[Demand]:
+    """Last observations are not the next first ones, where these look like those after resets."""
+    yield from _ends_unlike_starts(record, "last")
 
-    Args:
-        record: The record.
-        accused: The one that this is about. First ones lie within the range of those after resets.
 
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
+def starts_unlike_lasts(record: Record) -> Iterator[Demand]:
+    """First observations are not the last ones before, where they lie beyond those after resets."""
+    yield from _ends_unlike_starts(record, "first")
+
+
+def _ends_unlike_starts(record: Record, accused: str) -> Iterator[Demand]:
     for i, found in enumerate(by_row(record)):
         record.judged |= len(followed(found)) >= FEWEST
         for kind, pairs in _alike_by_no_chance(found):

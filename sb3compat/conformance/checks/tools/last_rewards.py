@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sb3compat.conformance.checks.tools.comparing import all_of
 from sb3compat.conformance.checks.tools.evidence import FEWEST, STEPS, followed
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -17,7 +18,18 @@ from sb3compat.conformance.values import Several, Value
 paid_ahead = PRELUDE["paid_ahead"]
 
 
-def rewards_at_the_limit(record: Record) -> Iterator[Demand]:
+def last_reward_like_others(record: Record) -> Iterator[Demand]:
+    """The reward of the last step of an episode is that of its action, as in other steps.
+
+    Typical mistakes: the reset within the step sets back the array of rewards before it is
+    returned, so that the reward of each last step is 0; a wrapper computes the reward from the
+    first observation of the next episode. The one can be told where no other reward is 0, the other
+    where rewards follow from observations and actions by a simple formula.
+    """
+    yield from all_of(_rewards_at_the_limit, _rewards_of_their_own_step)(record)
+
+
+def _rewards_at_the_limit(record: Record) -> Iterator[Demand]:
     """The rewards of truncations are not all 0, where those of no other step are.
 
     Raises:
@@ -42,7 +54,7 @@ def rewards_at_the_limit(record: Record) -> Iterator[Demand]:
     yield expect("any({0})", lasts, last, what="{1}", should=should, row=cuts[-1].row)
 
 
-def rewards_of_their_own_step(record: Record) -> Iterator[Demand]:
+def _rewards_of_their_own_step(record: Record) -> Iterator[Demand]:
     """Last steps are not rewarded for the first observations of the next episodes.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What an environment leaves behind: what it wraps, processes, memory."""
+"""The end of an environment, and what it leaves behind: what it wraps, processes, memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.record import Given
-from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.record import Call, Given
+from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.actions import batch
 
 # The seconds within which processes must have ended after `close`.
@@ -19,8 +19,41 @@ _WARM, _MEASURED, _MOST_SECONDS, _SLOWER = 110, 30, 8.0, 4
 _MOST_BYTES = 400
 
 
-def nothing_left(scene: Scene) -> Iterator[Demand]:
-    """No process, thread or shared memory of an instance is left after `close`."""
+def close_returns(scene: Scene) -> Iterator[Demand]:
+    """`close()` returns, in the middle of an episode too, and leaves other instances alone.
+
+    Otherwise a script that has done its work never ends, or one that closes the environment of its
+    evaluation cannot go on. Typical mistakes: `close` joins worker processes that wait for a
+    command, or waits for a step that nobody has asked for; it shuts down what all instances use.
+    """
+    env = scene.make()
+    scene.caught(env.reset)
+    other = scene.make("other") if scene.choose((False, True)) else None
+    begun = [] if other is None else _begun(other)
+    error = env.within(2 + round(10 * scene.subject.make_seconds), env.close).error
+    if isinstance(error.value, str):
+        scene.forget(env)  # it would hang once more
+    yield expect("not isinstance({0}, str)", error, should="no hang: `close` returns")
+    if other is not None and not any(call.failure for call in begun):
+        for call in _begun(other):
+            should = "None: another instance was closed, not this one"
+            yield expect("{0} is None", call.error, should=should)
+
+
+def _begun(env: Recorded) -> list[Call]:
+    """A reset and a step, both of which may raise."""
+    scene = env.scene
+    actions = batch(scene.subject, [scene.subject.actions[0]] * scene.n)
+    return [scene.caught(env.reset), scene.caught(env.step, actions)]
+
+
+def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
+    """After `close()` no process, thread or shared memory of the environment is left.
+
+    A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
+    workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
+    waits for work for ever.
+    """
     # What is made once for all instances is made by the first one.
     first = scene.make("first")
     first.reset()
@@ -39,11 +72,12 @@ def nothing_left(scene: Scene) -> Iterator[Demand]:
     )
 
 
-def wrapped_closed(scene: Scene) -> Iterator[Demand]:
-    """`close` closes what an environment wraps, and the environments of its rows.
+def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
+    """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
 
-    Raises:
-        NotExercisedError: If there is nothing below it that closes anything.
+    Those of the rows are watched where they are in a list or tuple, and have a `close` of their
+    own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
+    processes, files and windows below it stay open then.
     """
     env = scene.make()
     left = scene.made_by("open_below", "left", env)
@@ -53,11 +87,13 @@ def wrapped_closed(scene: Scene) -> Iterator[Demand]:
     yield expect("not {0}", left.value, should="empty: `close` closes what is below")
 
 
-def no_growth(scene: Scene) -> Iterator[Demand]:
-    """The ends of episodes leave next to no memory behind.
+def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
+    """The ends of episodes leave no memory behind, but for a few numbers.
 
-    Raises:
-        NotExercisedError: If that takes too long, or the rows are in other processes.
+    A training has millions of them. Typical mistake: a list of infos or last observations that
+    nothing empties. The memory that Python has handed out is measured over a few hundred
+    episodes, where episodes are short enough for that. A deque with a `maxlen` that is not full yet
+    is left alone.
     """
     subject = scene.subject
     if not subject.endings or isinstance(subject.actions[0], dict | tuple):

@@ -20,7 +20,15 @@ _TOGETHER = 3
 _NOTHING = (None, "", 0.0)
 
 
-def infos_beside_ends(record: Record) -> Iterator[Demand]:
+def infos_of_their_own_row(record: Record) -> Iterator[Demand]:
+    """The infos of a row are the same whether other rows end or not."""
+    if record.num_envs < 2:
+        raise NotExercisedError("there is one row")
+    yield from _infos_beside_ends(record)
+    yield from _infos_of_ends_together(record)
+
+
+def _infos_beside_ends(record: Record) -> Iterator[Demand]:
     """Where another row ends, a row that goes on has the infos that it has in all other steps."""
     for i, found in enumerate(by_row(record)):
         steps = [step for e in found for step in e.steps if not (e.over and step is e.end)]
@@ -39,7 +47,7 @@ def infos_beside_ends(record: Record) -> Iterator[Demand]:
             )
 
 
-def infos_of_ends_together(record: Record) -> Iterator[Demand]:
+def _infos_of_ends_together(record: Record) -> Iterator[Demand]:
     """Where rows end in one step, each has the infos that it has where it ends alone."""
     over = [e for found in by_row(record) for e in found if e.over]
     alone = [_told(info_of_end(record, e)) for e in over if e.end.ended == [e.row]]

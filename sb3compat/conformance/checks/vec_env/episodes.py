@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb3compat.conformance.checks.tools import last_rewards
 from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_space
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.first_observations import like_reset, starts_drawn_anew
-from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts, last_like_steps
-from sb3compat.conformance.checks.tools.last_rewards import (
-    rewards_at_the_limit,
-    rewards_of_their_own_step,
+from sb3compat.conformance.checks.tools.last_observations import (
+    last_like_steps,
+    lasts_unlike_starts,
+    starts_unlike_lasts,
 )
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
@@ -85,15 +86,11 @@ def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
     yield from dtypes_of_lasts_fit(record)
 
 
-def _lasts_unlike_starts(record: Record) -> Iterator[Demand]:
-    yield from ends_unlike_starts(record, "last")
-
-
 @error(
     group="episode end",
     source=SB3_GUIDE,
     after=(*ENDINGS, "terminal_observation_in_space"),
-    without_reference=_lasts_unlike_starts,
+    without_reference=lasts_unlike_starts,
 )
 def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is not the first observation of the next episode.
@@ -110,15 +107,11 @@ def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
             yield expect("not close({0}, {1})", got, first, should=should, row=end.row, like=last)
 
 
-def _starts_by_evidence(record: Record) -> Iterator[Demand]:
-    yield from all_of(starts_drawn_anew(record), ends_unlike_starts(record, "first"))
-
-
 @error(
     group="episode end",
     source=SB3_GUIDE,
     after=(*ENDINGS, "terminal_observation_in_space"),
-    without_reference=_starts_by_evidence,
+    without_reference=all_of(starts_drawn_anew, starts_unlike_lasts),
 )
 def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
     """In a row that is done, `obs` is the first observation of the next episode.
@@ -153,15 +146,11 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     yield from like_reset(record)
 
 
-def _last_by_evidence(record: Record) -> Iterator[Demand]:
-    yield from all_of(lasts_moved_on(record), last_as_in_first_episode(record))
-
-
 @error(
     group="episode end",
     source=SB3_GUIDE,
     after=(*COMPARED, "terminal_observation_in_space", "terminal_observation_not_reset_obs"),
-    without_reference=_last_by_evidence,
+    without_reference=all_of(lasts_moved_on, last_as_in_first_episode),
 )
 def terminal_observation_is_last(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is the observation that the last step of the episode led to.
@@ -193,17 +182,8 @@ def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
     yield from last_like_steps(record)
 
 
-@error(
+last_reward_like_others = error(
     group="episode end",
     source=SB3_GUIDE,
     after=(*ENDINGS, "rewards_shape", "episode_statistics_of_the_episode"),
-)
-def last_reward_like_others(record: Record) -> Iterator[Demand]:
-    """The reward of the last step of an episode is that of its action, as in other steps.
-
-    Typical mistakes: the reset within the step sets back the array of rewards before it is
-    returned, so that the reward of each last step is 0; a wrapper computes the reward from the
-    first observation of the next episode. The one can be told where no other reward is 0, the other
-    where rewards follow from observations and actions by a simple formula.
-    """
-    yield from all_of(rewards_at_the_limit(record), rewards_of_their_own_step(record))
+)(last_rewards.last_reward_like_others)

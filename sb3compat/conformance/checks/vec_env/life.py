@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools.life import no_growth, nothing_left, wrapped_closed
-from sb3compat.conformance.checks.tools.scenes import close_returning
+from sb3compat.conformance.checks.tools import life
 from sb3compat.conformance.checks.vec_env.marks import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
@@ -16,15 +15,7 @@ from sb3compat.conformance.subject.actions import batch
 _AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_returns")
 
 
-@error(group="life", source=SB3_SOURCE, after=())
-def close_returns(scene: Scene) -> Iterator[Demand]:
-    """`close()` returns, in the middle of an episode too, and leaves other instances alone.
-
-    Otherwise a script that has done its work never ends, or one that closes the environment of its
-    evaluation cannot go on. Typical mistakes: `close` joins worker processes that wait for a
-    command, or waits for a step that nobody has asked for; it shuts down what all instances use.
-    """
-    yield from close_returning(scene)
+close_returns = error(group="life", source=SB3_SOURCE, after=())(life.close_returns)
 
 
 @warning(group="life", source=SB3_SOURCE, after=("close_returns",))
@@ -41,15 +32,9 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is None", error, should="None, as it is closed already")
 
 
-@error(group="life", source=SB3_SOURCE, after=("close_returns",))
-def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
-    """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
-
-    Those of the rows are watched where they are in a list or tuple, and have a `close` of their
-    own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
-    processes, files and windows below it stay open then.
-    """
-    yield from wrapped_closed(scene)
+close_closes_what_it_wraps = error(group="life", source=SB3_SOURCE, after=("close_returns",))(
+    life.close_closes_what_it_wraps
+)
 
 
 @warning(group="life", source=SB3_SOURCE, after=_AFTER_ERRORS)
@@ -84,24 +69,11 @@ def worker_exception_keeps_type(scene: Scene) -> Iterator[Demand]:
     )
 
 
-@error(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "close_idempotent"), new=True)
-def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
-    """After `close()` no process, thread or shared memory of the environment is left.
-
-    A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
-    workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
-    waits for work for ever.
-    """
-    yield from nothing_left(scene)
+nothing_left_after_close = error(
+    group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "close_idempotent"), new=True
+)(life.nothing_left_after_close)
 
 
-@warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "dones_shape"))
-def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
-    """The ends of episodes leave no memory behind, but for a few numbers.
-
-    A training has millions of them. Typical mistake: a list of infos or last observations that
-    nothing empties. The memory that Python has handed out is measured over a few hundred
-    episodes, where episodes are short enough for that. A deque with a `maxlen` that is not full yet
-    is left alone.
-    """
-    yield from no_growth(scene)
+memory_does_not_grow = warning(
+    group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "dones_shape")
+)(life.memory_does_not_grow)

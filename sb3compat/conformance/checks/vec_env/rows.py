@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb3compat.conformance.checks.tools import kept
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
-from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
     dicts_of_their_own,
-    infos_beside_ends,
-    infos_of_ends_together,
+    infos_of_their_own_row,
 )
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
@@ -25,19 +24,19 @@ from sb3compat.conformance.checks.tools.standstill import (
     no_standstill_beside_resets,
 )
 from sb3compat.conformance.checks.vec_env.marks import (
+    COMPARED,
     DETERMINISTIC,
     ENDINGS,
     error,
     warning,
 )
 from sb3compat.conformance.contract import SB3_GUIDE, SB3_SOURCE
-from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.replays import beside
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
-_COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
+_COMPARED = (*COMPARED, "rewards_shape")
 
 
 @error(
@@ -93,7 +92,7 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
             yield obs_like_single(each, "as after a step with this action")
 
 
-@warning(
+nothing_kept_over_ends = warning(
     group="episode end",
     source=SB3_GUIDE,
     needs=("seeding", "repeatable", "separate_rows"),
@@ -103,27 +102,15 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
         "reset_starts_fresh_episodes",
         "autoreset_like_reset",
     ),
-)
-def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
-    """After an end, the next episode continues like an episode after `reset()`.
-
-    Typical mistake: the reset within a step sets back the state that is observed, but not all that
-    rewards are computed from, such as the potential or the action of the step before. What an
-    environment keeps by design, such as a curriculum, counts as well: declare the capability
-    `repeatable` as missing then. It can be told where steps draw no random numbers.
-    """
-    yield from later_episodes_alike(record)
+)(kept.nothing_kept_over_ends)
 
 
 def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
-    if record.num_envs < 2:
-        raise NotExercisedError("there is one row")
-    yield from infos_beside_ends(record)
-    yield from infos_of_ends_together(record)
+    yield from infos_of_their_own_row(record)
     # Other actions may change the random numbers of all rows, if these share a generator.
     row_seeds = record.subject.capabilities.get("row_seeds")
-    clauses = [others_alike(record), dicts_of_their_own(record)] if row_seeds else []
-    yield from all_of(*clauses, no_standstill_beside_resets(record))
+    clauses = [others_alike, dicts_of_their_own] if row_seeds else []
+    yield from all_of(*clauses, no_standstill_beside_resets)(record)
 
 
 @error(
@@ -141,10 +128,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     lose their infos.
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
-    if record.num_envs < 2:
-        raise NotExercisedError("there is one row")
-    yield from infos_beside_ends(record)
-    yield from infos_of_ends_together(record)
+    yield from infos_of_their_own_row(record)
     found = [
         each
         for each, over in by_ends_before(record)

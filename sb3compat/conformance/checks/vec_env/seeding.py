@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from sb3compat.conformance.checks.tools import scenes
 from sb3compat.conformance.checks.tools.comparing import alike, alike_under_a_seed
 from sb3compat.conformance.checks.tools.evidence import distinct, too_much_alike, values
-from sb3compat.conformance.checks.tools.scenes import (
-    second_episodes_alike,
-    unseeded_resets_alike,
-)
+from sb3compat.conformance.checks.tools.scenes import second_episodes_alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     error,
@@ -62,15 +60,9 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     )
 
 
-@warning(group="seeding", source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC)
-def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
-    """After a seed, resets without one are repeatable, too.
-
-    `reset()` keeps the generator that the seed has made: else of a seeded run only the part up to
-    the second reset can be repeated. Typical mistake: `self.rng = np.random.default_rng(seed)` in
-    each reset, which draws from the system's entropy where `seed` is None.
-    """
-    yield from unseeded_resets_alike(scene)
+unseeded_resets_repeatable = warning(
+    group="seeding", source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC
+)(scenes.unseeded_resets_repeatable)
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, variant=seeded_late)

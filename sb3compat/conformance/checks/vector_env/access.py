@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from sb3compat.conformance.checks.tools.life import no_growth, nothing_left, wrapped_closed
+from sb3compat.conformance.checks.tools import life
 from sb3compat.conformance.checks.tools.scenes import (
     RESULTS,
     access_or_refusal,
     attributes_of_now,
-    close_returning,
     frames_apart,
     frames_of_now,
     returns,
@@ -137,15 +136,9 @@ def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
         scene.caught(getattr(env, reading), *args)
 
 
-@error(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())
-def close_returns(scene: Scene) -> Iterator[Demand]:
-    """`close()` returns, in the middle of an episode too, and leaves other instances alone.
-
-    Otherwise a script that has done its work never ends, or one that closes the environment of its
-    evaluation cannot go on. Typical mistakes: `close` joins worker processes that wait for a
-    command, or waits for a step that nobody has asked for; it shuts down what all instances use.
-    """
-    yield from close_returning(scene)
+close_returns = error(
+    group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=()
+)(life.close_returns)
 
 
 @warning(
@@ -168,19 +161,11 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is None", error, should="None: it is closed already")
 
 
-@error(
+close_closes_what_it_wraps = error(
     group="life",
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper",
     after=(*BASICS["vector_env"], "close_returns"),
-)
-def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
-    """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
-
-    Those of the rows are watched where they are in a list or tuple, and have a `close` of their
-    own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
-    processes, files and windows below it stay open then.
-    """
-    yield from wrapped_closed(scene)
+)(life.close_closes_what_it_wraps)
 
 
 @warning(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper")
@@ -206,33 +191,16 @@ def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
     yield expect("not {0}", closed, should="False: only its wrapper was deleted")
 
 
-@error(
+nothing_left_after_close = error(
     group="life",
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
     after=(*BASICS["vector_env"], "close_idempotent"),
     new=True,
-)
-def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
-    """After `close()` no process, thread or shared memory of the environment is left.
-
-    A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
-    workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
-    waits for work for ever.
-    """
-    yield from nothing_left(scene)
+)(life.nothing_left_after_close)
 
 
-@warning(
+memory_does_not_grow = warning(
     group="life",
     source=SYNC,
     after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
-)
-def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
-    """The ends of episodes leave no memory behind, but for a few numbers.
-
-    A training has millions of them. Typical mistake: a list of infos or last observations that
-    nothing empties. The memory that Python has handed out is measured over a few hundred
-    episodes, where episodes are short enough for that. A deque with a `maxlen` that is not full yet
-    is left alone.
-    """
-    yield from no_growth(scene)
+)(life.memory_does_not_grow)

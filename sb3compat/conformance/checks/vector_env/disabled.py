@@ -10,7 +10,7 @@ from sb3compat.conformance.checks.tools.comparing import (
     last_is_not_of_a_reset,
     no_reset_by_a_step,
 )
-from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
+from sb3compat.conformance.checks.tools.last_observations import lasts_unlike_starts
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error, warning
@@ -23,22 +23,18 @@ MODES = ("Disabled",)
 GROUP = "episode end: DISABLED"
 
 
-def _no_sign_of_a_reset(record: Record) -> Iterator[Demand]:
-    yield from all_of(
-        last_is_not_of_a_reset(record),
-        last_as_in_first_episode(record),
-        no_reset_by_a_step(record),
-        ends_unlike_starts(record, "last"),
-        lasts_moved_on(record),
-    )
-
-
 @error(
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
     after=EPISODES,
-    without_reference=_no_sign_of_a_reset,
+    without_reference=all_of(
+        last_is_not_of_a_reset,
+        last_as_in_first_episode,
+        no_reset_by_a_step,
+        lasts_unlike_starts,
+        lasts_moved_on,
+    ),
 )
 def no_reset_unasked(record: Record) -> Iterator[Demand]:
     """In DISABLED mode a row that ended is not reset before the caller asks for it.

@@ -6,13 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools.comparing import all_of
+from sb3compat.conformance.checks.tools import last_rewards
 from sb3compat.conformance.checks.tools.first_observations import like_reset
 from sb3compat.conformance.checks.tools.last_observations import last_like_steps
-from sb3compat.conformance.checks.tools.last_rewards import (
-    rewards_at_the_limit,
-    rewards_of_their_own_step,
-)
 from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
@@ -122,20 +118,11 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
     yield from last_like_steps(record)
 
 
-@error(
+last_reward_like_others = error(
     group="episode end",
     source=GYM_AUTORESET,
     after=(*EPISODES, "rewards_shape", "episode_statistics_of_the_episode"),
-)
-def last_reward_like_others(record: Record) -> Iterator[Demand]:
-    """The reward of the last step of an episode is that of its action, as in other steps.
-
-    Typical mistakes: the reset within the step sets back the array of rewards before it is
-    returned, so that the reward of each last step is 0; a wrapper computes the reward from the
-    first observation of the next episode. The one can be told where no other reward is 0, the other
-    where rewards follow from observations and actions by a simple formula.
-    """
-    yield from all_of(rewards_at_the_limit(record), rewards_of_their_own_step(record))
+)(last_rewards.last_reward_like_others)
 
 
 @error(

@@ -12,7 +12,7 @@ from sb3compat.conformance.checks.tools.comparing import (
     way_to_the_end,
     whole_twin_of,
 )
-from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
+from sb3compat.conformance.checks.tools.last_observations import lasts_unlike_starts
 from sb3compat.conformance.checks.tools.singles import (
     firsts_like_singles,
     lasts_like_singles,
@@ -40,21 +40,14 @@ GROUP = "episode end: NEXT_STEP"
 # The declared mode comes first, or all these checks would report the same mistake.
 
 
-def _last_by_evidence(record: Record) -> Iterator[Demand]:
-    yield from all_of(
-        ends_unlike_starts(record, "last"),
-        lasts_moved_on(record),
-        last_as_in_first_episode(record),
-        last_is_not_of_a_reset(record),
-    )
-
-
 @error(
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
     after=EPISODES,
-    without_reference=_last_by_evidence,
+    without_reference=all_of(
+        lasts_unlike_starts, lasts_moved_on, last_as_in_first_episode, last_is_not_of_a_reset
+    ),
 )
 def done_step_returns_final_obs(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step that ends an episode returns its last observation.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from sb3compat.conformance.checks.tools import comparing
 from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
-from sb3compat.conformance.checks.tools.comparing import alike_in_one_array
 from sb3compat.conformance.checks.tools.scenes import RESULTS, seeded_start, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
@@ -87,18 +87,10 @@ def actions_unchanged(record: Record) -> Iterator[Demand]:
     yield from actions_as_before(record)
 
 
-@warning(
+actions_not_kept = warning(
     group="ownership",
     source=STEP,
     needs=("seeding",),
     after=(*DETERMINISTIC, "actions_unchanged"),
     variant=in_one_array,
-)
-def actions_not_kept(record: Record, twin: Record) -> Iterator[Demand]:
-    """`step` may be given the same array each time, filled with the actions of that step.
-
-    Typical mistake: `self.last_actions = actions`, for a penalty on jerks, say. The last actions
-    are those of the present step by then, and the penalty is 0. Copy them. It is a warning, as
-    most callers make new arrays, and environments of single rows may keep parts of them.
-    """
-    yield from alike_in_one_array(record, twin)
+)(comparing.actions_not_kept)

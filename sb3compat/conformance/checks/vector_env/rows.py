@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb3compat.conformance.checks.tools import kept
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
-from sb3compat.conformance.checks.tools.kept import later_episodes_alike
 from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
     dicts_of_their_own,
-    infos_beside_ends,
-    infos_of_ends_together,
+    infos_of_their_own_row,
 )
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
@@ -27,7 +26,7 @@ from sb3compat.conformance.checks.vector_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
-from sb3compat.conformance.findings import NO_REFERENCE, NotExercisedError
+from sb3compat.conformance.findings import NO_REFERENCE
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.replays import beside
@@ -82,22 +81,16 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     may depend on them; the check then looks for a row that stands still whenever another is reset.
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
-    if record.num_envs < 2:
-        raise NotExercisedError("there is one row")
-    yield from infos_beside_ends(record)
-    yield from infos_of_ends_together(record)
+    yield from infos_of_their_own_row(record)
     if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
-        yield from all_of(
-            others_alike(record),
-            dicts_of_their_own(record),
-            no_standstill_beside_resets(record),
-        )
+        clauses = others_alike, dicts_of_their_own, no_standstill_beside_resets
+        yield from all_of(*clauses)(record)
     else:
         record.partly(NO_REFERENCE)
         yield from no_standstill_beside_resets(record)
 
 
-@warning(
+nothing_kept_over_ends = warning(
     group="episode end",
     source=GYM_AUTORESET,
     needs=("seeding", "repeatable", "separate_rows"),
@@ -110,16 +103,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
         "autoreset_like_reset",
         "reset_step_ignores_action",
     ),
-)
-def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
-    """After an end, the next episode continues like an episode after `reset()`.
-
-    Typical mistake: the reset within a step sets back the state that is observed, but not all that
-    rewards are computed from, such as the potential or the action of the step before. What an
-    environment keeps by design, such as a curriculum, counts as well: declare the capability
-    `repeatable` as missing then. It can be told where steps draw no random numbers.
-    """
-    yield from later_episodes_alike(record)
+)(kept.nothing_kept_over_ends)
 
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")

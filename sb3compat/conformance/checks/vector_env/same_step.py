@@ -10,7 +10,10 @@ from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS
 from sb3compat.conformance.checks.tools.last_infos import infos_count_the_last_step
-from sb3compat.conformance.checks.tools.last_observations import ends_unlike_starts
+from sb3compat.conformance.checks.tools.last_observations import (
+    lasts_unlike_starts,
+    starts_unlike_lasts,
+)
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
     firsts_like_singles,
@@ -104,16 +107,12 @@ def final_obs_mask_equals_done(record: Record) -> Iterator[Demand]:
         )
 
 
-def _starts_unlike_lasts(record: Record) -> Iterator[Demand]:
-    yield from ends_unlike_starts(record, "first")
-
-
 @error(
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
     after=(*FINALS, "final_obs_in_space", "obs_in_batched_space"),
-    without_reference=_starts_unlike_lasts,
+    without_reference=starts_unlike_lasts,
 )
 def obs_is_reset_obs(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the observation of a row that ended is the first of its next episode.
@@ -143,20 +142,12 @@ def final_obs_not_aliased(record: Record) -> Iterator[Demand]:
             yield expect("equal({0}, {1})", held, was, should=should, row=i)
 
 
-def _last_by_evidence(record: Record) -> Iterator[Demand]:
-    yield from all_of(
-        ends_unlike_starts(record, "last"),
-        lasts_moved_on(record),
-        last_as_in_first_episode(record),
-    )
-
-
 @error(
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
     after=(*FINALS, "final_obs_in_space", "final_obs_not_aliased", "obs_is_reset_obs"),
-    without_reference=_last_by_evidence,
+    without_reference=all_of(lasts_unlike_starts, lasts_moved_on, last_as_in_first_episode),
 )
 def final_obs_is_last(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the observation that the last step led to.

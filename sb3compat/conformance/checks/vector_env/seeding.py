@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sb3compat.conformance.checks.tools import scenes
 from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed
 from sb3compat.conformance.checks.tools.scenes import (
     long_pasts,
@@ -13,7 +14,6 @@ from sb3compat.conformance.checks.tools.scenes import (
     seeded_start,
     starts_alike_where_none_ended,
     step_both,
-    unseeded_resets_alike,
 )
 from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.vector_env.marks import (
@@ -55,20 +55,12 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     )
 
 
-@warning(
+unseeded_resets_repeatable = warning(
     group="seeding",
     source=GYM_RESET,
     needs=("seeding",),
     after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
-)
-def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
-    """After a seed, resets without one are repeatable, too.
-
-    `reset()` keeps the generator that the seed has made: else of a seeded run only the part up to
-    the second reset can be repeated. Typical mistake: `self.rng = np.random.default_rng(seed)` in
-    each reset, which draws from the system's entropy where `seed` is None.
-    """
-    yield from unseeded_resets_alike(scene)
+)(scenes.unseeded_resets_repeatable)
 
 
 @warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
