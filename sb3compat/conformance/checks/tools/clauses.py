@@ -116,12 +116,12 @@ def unchanged_by(record: Record, call: Call, method: str, by: str) -> Iterator[D
             yield expect(condition, value.held, value, should=should, like=value)
 
 
-def actions_as_before(record: Record) -> Iterator[Demand]:
-    """Steps do not write into their actions."""
+def actions_unchanged(record: Record) -> Iterator[Demand]:
+    """`step` does not write into the actions that it is given.
+
+    The caller stores the actions after the step. If they are clipped or scaled in place, an agent
+    learns from actions that it did not choose.
+    """
     for step in record.steps:
-        yield expect(
-            "equal({0}, {1})",
-            step.actions.held,
-            step.actions,
-            should="as the caller made them",
-        )
+        was = step.actions
+        yield expect("equal({0}, {1})", was.held, was, should="as the caller made them")

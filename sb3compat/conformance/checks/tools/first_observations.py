@@ -29,11 +29,13 @@ from sb3compat.conformance.variants import seed_before
 kept, strays = PRELUDE["kept"], PRELUDE["strays"]
 
 
-def like_reset(record: Record) -> Iterator[Demand]:
-    """Episodes after an end begin as those after a reset do.
+def autoreset_like_reset(record: Record) -> Iterator[Demand]:
+    """Episodes begin after an end as they do after `reset()`.
 
-    Raises:
-        NotExercisedError: If too few episodes end.
+    What each reset sets back to the same value, such as a step counter within the observation, has
+    that value there, too; and what each reset draws is drawn. Typical mistakes: the reset of a row
+    sets back a part of the state only, or hands out zeros. In a `VectorEnv` in DISABLED mode this
+    is about the masked resets that the caller asks for.
     """
     known: list[Value] = []
     judged = False

@@ -18,11 +18,13 @@ _FEWEST = 3
 _TERMINAL = 8
 
 
-def limits_of_their_own(record: Record) -> Iterator[Demand]:
-    """A row's time limit does not cut the episodes of other rows.
+def limits_by_row(record: Record) -> Iterator[Demand]:
+    """A row's time limit cuts that row alone, not the episodes of other rows.
 
-    Raises:
-        NotExercisedError: If no rows of different ages were truncated.
+    The other rows have begun their episodes later, as an end of their own came first. Their
+    episodes would be truncated at ages that have nothing to do with the limit. Typical
+    mistakes: one counter of steps for all rows, or a counter that is not set to 0 when an episode
+    terminates.
     """
     _note_limits_over_terminations(record)
     cuts = _cuts_at_different_ages(record)

@@ -48,11 +48,14 @@ class Counterparts:
         return max(len(self.ended.end.ended), len(self.other.end.ended)) > 1
 
 
-def rows_alike(record: Record) -> Iterator[Demand]:
-    """Rows do as their counterparts, where single episodes end.
+def rows_are_alike(record: Record) -> Iterator[Demand]:
+    """Row i under seed s does as row i - 1 under seed s + 1, for the same actions.
 
-    Raises:
-        NotExercisedError: If the rows differ by more than their seeds, or nothing could be judged.
+    A seed s gives row i the seed s + i, so that both have the same one. Typical mistakes: the last
+    row is never stepped, as in `range(n - 1)`; rewards are dealt to the rows in reverse; the last
+    observation of an episode is that of another row. Rows may differ by design: they are judged
+    where they have done the same up to the end of an episode. If that is chance, declare the
+    capability `alike_rows` as missing.
     """
     twin = _twin_of(record)
     yield from _own_rewards(record, twin)
@@ -66,11 +69,12 @@ def rows_alike(record: Record) -> Iterator[Demand]:
         raise NotExercisedError("no episode of a row ended as that of the same row elsewhere did")
 
 
-def endings_alike(record: Record) -> Iterator[Demand]:
-    """Rows do as their counterparts, where several episodes end in one step.
+def endings_together(record: Record) -> Iterator[Demand]:
+    """If several episodes end in one step, each row is reset, and has its own last observation.
 
-    Raises:
-        NotExercisedError: If there was no such step.
+    Typical mistakes: only the first of these rows is reset; all of them get the first observation
+    of one reset; their last observations are swapped, as they are stored in the order of the ends.
+    A row is compared with the one before it under the next seed, which has the same seed.
     """
     twin = _twin_of(record)
     ends = [each for i in record.rows[1:] for each in _ends(record, twin, i) if each.several]

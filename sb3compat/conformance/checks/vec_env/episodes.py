@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools import last_rewards
+from sb3compat.conformance.checks.tools import first_observations, last_rewards
 from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit, in_space
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
-from sb3compat.conformance.checks.tools.first_observations import like_reset, starts_drawn_anew
+from sb3compat.conformance.checks.tools.first_observations import starts_drawn_anew
 from sb3compat.conformance.checks.tools.last_observations import (
     last_like_steps,
     lasts_unlike_starts,
@@ -123,7 +123,7 @@ def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
     yield from firsts_like_singles(record, "the first of the next episode")
 
 
-@error(
+autoreset_like_reset = error(
     group="episode end",
     source=SB3_GUIDE,
     after=(
@@ -135,15 +135,7 @@ def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
         "rows_independent",
         "no_phantom_transition",
     ),
-)
-def autoreset_like_reset(record: Record) -> Iterator[Demand]:
-    """Episodes begin after an end as they do after `reset()`.
-
-    What each reset sets back to the same value, such as a step counter within the observation, has
-    that value there, too; and what each reset draws is drawn. Typical mistakes: the reset within a
-    step sets back a part of the state only, or hands out zeros.
-    """
-    yield from like_reset(record)
+)(first_observations.autoreset_like_reset)
 
 
 @error(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools import comparing
-from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
+from sb3compat.conformance.checks.tools import clauses, comparing
+from sb3compat.conformance.checks.tools.clauses import unchanged_by
 from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
@@ -97,14 +97,7 @@ def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterato
     yield from alike(record, twin, "as in an instance whose results were not written into")
 
 
-@error(group="ownership", source=SB3_GUIDE)
-def actions_unchanged(record: Record) -> Iterator[Demand]:
-    """`step` does not write into the actions that it is given.
-
-    The algorithm stores the actions after the step. If they are clipped or scaled in place, it
-    learns from actions that it did not choose.
-    """
-    yield from actions_as_before(record)
+actions_unchanged = error(group="ownership", source=SB3_GUIDE)(clauses.actions_unchanged)
 
 
 actions_not_kept = warning(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools import kept
+from sb3compat.conformance.checks.tools import kept, limits, shifted
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
-from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
     dicts_of_their_own,
     infos_of_their_own_row,
 )
-from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
     by_ends_before,
@@ -139,19 +137,12 @@ def rows_independent(record: Record) -> Iterator[Demand]:
         yield obs_like_single(each, "as without an end in another row")
 
 
-@error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=ENDINGS)
-def limits_by_row(record: Record) -> Iterator[Demand]:
-    """A row's time limit cuts that row alone, not the episodes of other rows.
-
-    The other rows have begun their episodes later, as an end of their own came first. Their
-    episodes would be truncated at ages that have nothing to do with the limit. Typical
-    mistakes: one counter of steps for all rows, or a counter that is not set to 0 when an episode
-    terminates.
-    """
-    yield from limits_of_their_own(record)
+limits_by_row = error(
+    group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=ENDINGS
+)(limits.limits_by_row)
 
 
-@error(
+rows_are_alike = error(
     group="step",
     source=SB3_SOURCE,
     needs=_ALIKE,
@@ -165,30 +156,12 @@ def limits_by_row(record: Record) -> Iterator[Demand]:
         "terminal_observation_is_last",
         "obs_after_done_is_reset_obs",
     ),
-)
-def rows_are_alike(record: Record) -> Iterator[Demand]:
-    """Row i under seed s does as row i - 1 under seed s + 1, for the same actions.
-
-    `seed(s)` gives row i the seed s + i, so that both have the same one. Typical mistakes: the last
-    row is never stepped, as in `range(n - 1)`; rewards are dealt to the rows in reverse; the last
-    observation of an episode is that of another row. Rows may differ by design: they are judged
-    where they have done the same up to the end of an episode. If that is chance, declare the
-    capability `alike_rows` as missing.
-    """
-    yield from rows_alike(record)
+)(shifted.rows_are_alike)
 
 
-@error(
+endings_together = error(
     group="episode end",
     source=SB3_GUIDE,
     needs=_ALIKE,
     after=(*_COMPARED, "rows_are_alike"),
-)
-def endings_together(record: Record) -> Iterator[Demand]:
-    """If several episodes end in one step, each row is reset, and has its own last observation.
-
-    Typical mistakes: only the first of these rows is reset; all of them get the first observation
-    of one reset; their last observations are swapped, as they are stored in the order of the ends.
-    A row is compared with the one before it under the next seed, which has the same seed.
-    """
-    yield from endings_alike(record)
+)(shifted.endings_together)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools import last_rewards
-from sb3compat.conformance.checks.tools.first_observations import like_reset
+from sb3compat.conformance.checks.tools import first_observations, last_rewards
 from sb3compat.conformance.checks.tools.last_observations import last_like_steps
 from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
@@ -72,7 +71,7 @@ def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
         yield expect("{0} != 0", later.rewards[i], should=should, row=i)
 
 
-@error(
+autoreset_like_reset = error(
     group="episode end",
     source=GYM_AUTORESET,
     after=(
@@ -82,16 +81,7 @@ def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
         "one_reset_per_episode",
         "seed_used_once",
     ),
-)
-def autoreset_like_reset(record: Record) -> Iterator[Demand]:
-    """Episodes begin after an end as they do after `reset()`.
-
-    What each reset sets back to the same value, such as a step counter within the observation, has
-    that value there, too; and what each reset draws is drawn. Typical mistakes: the reset of a row
-    sets back a part of the state only, or hands out zeros. In DISABLED mode this is about the
-    masked resets that the caller asks for.
-    """
-    yield from like_reset(record)
+)(first_observations.autoreset_like_reset)
 
 
 @error(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sb3compat.conformance.checks.tools import comparing
-from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
+from sb3compat.conformance.checks.tools import clauses, comparing
+from sb3compat.conformance.checks.tools.clauses import unchanged_by
 from sb3compat.conformance.checks.tools.scenes import RESULTS, seeded_start, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
@@ -77,14 +77,7 @@ def writing_outputs_does_not_change_env(scene: Scene) -> Iterator[Demand]:
         env.overwrite()
 
 
-@error(group="ownership", source=STEP)
-def actions_unchanged(record: Record) -> Iterator[Demand]:
-    """`step` does not write into the actions that it is given.
-
-    The caller stores the actions after the step. If they are clipped or scaled in place, an agent
-    learns from actions that it did not choose.
-    """
-    yield from actions_as_before(record)
+actions_unchanged = error(group="ownership", source=STEP)(clauses.actions_unchanged)
 
 
 actions_not_kept = warning(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools import kept
+from sb3compat.conformance.checks.tools import kept, limits, shifted
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
-from sb3compat.conformance.checks.tools.limits import limits_of_their_own
 from sb3compat.conformance.checks.tools.others import (
     dicts_of_their_own,
     infos_of_their_own_row,
 )
-from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
     obs_like_single,
@@ -109,23 +107,15 @@ nothing_kept_over_ends = warning(
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
 
 
-@error(
+limits_by_row = error(
     group="rows",
     source=GYM_AUTORESET,
     needs=("separate_rows",),
     after=EPISODES,
-)
-def limits_by_row(record: Record) -> Iterator[Demand]:
-    """A row's time limit cuts that row alone, not the episodes of other rows.
-
-    The other rows have begun their episodes later, as an end of their own came first. Their
-    episodes would be truncated at ages that have nothing to do with the limit. Typical mistake: one
-    counter of steps for all rows.
-    """
-    yield from limits_of_their_own(record)
+)(limits.limits_by_row)
 
 
-@error(
+rows_are_alike = error(
     group="rows",
     source=SYNC,
     needs=_ALIKE,
@@ -139,30 +129,12 @@ def limits_by_row(record: Record) -> Iterator[Demand]:
         "done_step_returns_final_obs",
         "no_reset_unasked",
     ),
-)
-def rows_are_alike(record: Record) -> Iterator[Demand]:
-    """Row i under seed s does as row i - 1 under seed s + 1, for the same actions.
-
-    Gymnasium's vector environments seed row i with s + i, so that both have the same seed. Typical
-    mistakes: the last row is never stepped, as in `range(n - 1)`; rewards are dealt to the rows in
-    reverse; the last observation of an episode is that of another row. Rows may differ by design:
-    they are judged where they have done the same up to the end of an episode. If that is chance,
-    declare the capability `alike_rows` as missing.
-    """
-    yield from rows_alike(record)
+)(shifted.rows_are_alike)
 
 
-@error(
+endings_together = error(
     group="rows",
     source=GYM_AUTORESET,
     needs=_ALIKE,
     after=(*DETERMINISTIC, "rows_are_alike"),
-)
-def endings_together(record: Record) -> Iterator[Demand]:
-    """If several episodes end in one step, each row is reset, and has its own last observation.
-
-    Typical mistakes: only the first of these rows is reset; all of them get the first observation
-    of one reset; their last observations are swapped. A row is compared with the one before it
-    under the next seed, which has the same seed.
-    """
-    yield from endings_alike(record)
+)(shifted.endings_together)
