@@ -42,6 +42,11 @@ class Episode:
         return self.steps[-1]
 
     @property
+    def before_end(self) -> list[Call]:
+        """Its steps, but for the one that ended it."""
+        return self.steps[:-1] if self.over else self.steps
+
+    @property
     def cut(self) -> bool:
         """Whether it was truncated, and not terminated."""
         if not self.over:
@@ -65,8 +70,7 @@ class Episode:
     @property
     def seen(self) -> list[Value]:
         """Its observations, from the first up to the last."""
-        calls = self.steps[:-1] if self.over else self.steps
-        between = [obs_of(self.record, call, self.row) for call in calls]
+        between = [obs_of(self.record, call, self.row) for call in self.before_end]
         return [self.first, *between, *([self.last] if self.over else [])]
 
 

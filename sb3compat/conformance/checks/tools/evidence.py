@@ -6,13 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.rows import Episode
-from sb3compat.conformance.values import Value
+from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import seed_before
 
+T = TypeVar("T")
+U = TypeVar("U")
 # Episodes that ended, each with the one that followed.
 Pairs = list[tuple[Episode, Episode]]
 # So many episodes of a row, so that chance is no explanation, and such a chance is small.
@@ -42,10 +45,14 @@ def bytes_of(obs: Any) -> bytes:
     return b" ".join(part.tobytes() for part in parts)
 
 
-def moves_of(episode: Episode) -> list[tuple[Value, Value]]:
-    """The observations before and after each step but the last."""
-    seen = episode.seen[:-1] if episode.over else episode.seen
-    return list(pairwise(seen))
+def moves_of(*found: Episode) -> list[tuple[Value, Value]]:
+    """The observations before and after each step that ends no episode."""
+    return [pair for e in found for pair in pairwise(e.seen[: len(e.before_end) + 1])]
+
+
+def apart(pairs: Sequence[tuple[T, U]]) -> tuple[list[T], list[U]]:
+    """The first ones of some pairs, and the second ones."""
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 def followed(found: list[Episode]) -> Pairs:
@@ -53,9 +60,24 @@ def followed(found: list[Episode]) -> Pairs:
     return [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
 
 
+def broken_off(found: list[Episode]) -> Pairs:
+    """The episodes that a reset without a seed cut off, each with the one that followed."""
+    return [(a, b) for a, b in pairwise(found) if not a.over and is_unseeded_reset(b)]
+
+
 def is_unseeded_reset(episode: Episode) -> bool:
     """Whether an episode began with a reset of all rows, without a seed."""
     return episode.by == "reset" and seed_before(episode.record, episode.start) is None
+
+
+def not_all_alike(
+    some: list[Value], others: list[Value], should: str, i: int, shown: Value | None = None
+) -> Demand:
+    """Values of row i are not all equal to their counterparts; the last one is shown by default."""
+    condition, values = "not all(map(equal, {0}, {1}))", (Several(some), Several(others))
+    if shown is None:
+        return expect(condition, *values, what="{0}[-1]", should=should, row=i)
+    return expect(condition, *values, shown, what="{2}", should=should, row=i)
 
 
 def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:

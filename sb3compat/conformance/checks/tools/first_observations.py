@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
     Pairs,
+    apart,
+    broken_off,
     distinct,
     equal,
     followed,
-    is_unseeded_reset,
+    not_all_alike,
     too_much_alike,
     values,
 )
@@ -144,30 +145,19 @@ def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[De
 
 def _leaves_the_episode(found: list[Episode], i: int) -> Iterator[Demand]:
     """A reset within an episode does not go on with it, as no end does."""
-    broken = [
-        (a.seen[-1], b.first)
-        for a, b in pairwise(found)
-        if a.steps and not a.over and is_unseeded_reset(b)
-    ]
-    lasts, firsts = ([pair[k] for pair in broken] for k in (0, 1))
+    broken = [(a.seen[-1], b.first) for a, b in broken_off(found) if a.steps]
+    lasts, firsts = apart(broken)
     if distinct(values(lasts)) >= FEWEST:
-        yield expect(
-            "not all(map(equal, {0}, {1}))",
-            Several(firsts),
-            Several(lasts),
-            what="{0}[-1]",
-            should="the first observation of an episode, as after each end; after each of "
-            f"{len(broken)} resets within an episode, it is the last one before",
-            row=i,
+        should = (
+            "the first observation of an episode, as after each end; after each of "
+            f"{len(broken)} resets within an episode, it is the last one before"
         )
+        yield not_all_alike(firsts, lasts, should, i)
 
 
 def _stays(found: list[Episode]) -> bool:
     """Whether an episode begins where the last one ended: then an end leaves its mark by design."""
-    over = [episode for episode in found if episode.over]
-    after = {id(a): b for a, b in pairwise(found) if b.by != "reset"}
-    pairs = [(episode, after[id(episode)]) for episode in over if id(episode) in after]
-    return any(equal(one.last.value, other.first.value) for one, other in pairs)
+    return any(equal(a.last.value, b.first.value) for a, b in followed(found))
 
 
 def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:

@@ -70,7 +70,7 @@ def infos_count_the_last_step(record: Record) -> Iterator[Demand]:
         moves = [
             (info_of(record, a, i).value, info_of(record, b, i).value, b.copies["rewards"][i])
             for episode in found
-            for a, b in pairwise(episode.steps[:-1] if episode.over else episode.steps)
+            for a, b in pairwise(episode.before_end)
         ]
         for key in sorted(set.intersection(*(set(s.value) for s in (*starts, *finals))), key=str):
             grown = _growth(key, moves)

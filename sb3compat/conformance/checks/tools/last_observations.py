@@ -13,12 +13,14 @@ from sb3compat.conformance.checks.tools.evidence import (
     FEWEST,
     STEPS,
     Pairs,
+    apart,
+    broken_off,
     bytes_of,
     distinct,
     equal,
     followed,
-    is_unseeded_reset,
     moves_of,
+    not_all_alike,
     values,
 )
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -52,7 +54,7 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
         yield from _not_of_another_row(record, found, i)
         yield from _in_known_order(found, i)
         yield from _pushed_on(found, i)
-        moves = [pair for episode in found for pair in moves_of(episode)]
+        moves = moves_of(*found)
         # With a reference, another check knows exactly what the last observations are.
         if not record.subject.referenced:
             # Code that handles truncations apart may forget terminations.
@@ -127,15 +129,8 @@ def _not_all_alike(pairs: Pairs, kind: str, accused: str, i: int, more: str = ""
         "first": f"{first}; at every {kind}, it equals {last} before",
     }
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
-    return expect(
-        "not all(map(equal, {0}, {1}))",
-        Several(lasts),
-        Several(firsts),
-        (lasts if accused == "last" else firsts)[-1],
-        what="{2}",
-        should=should[accused],
-        row=i,
-    )
+    shown = (lasts if accused == "last" else firsts)[-1]
+    return not_all_alike(lasts, firsts, should[accused], i, shown)
 
 
 def _alike_by_no_chance(found: list[Episode]) -> Iterator[tuple[str, Pairs]]:
@@ -162,15 +157,15 @@ def _all_alike_by_no_chance(found: list[Episode], pairs: Pairs) -> bool:
     known = [(a.last.value, b.first.value) for a, b in pairs]
     if len(pairs) < FEWEST or not all(equal(last, first) for last, first in known):
         return False
-    moves = [pair for episode in found for pair in moves_of(episode)]
+    moves = moves_of(*found)
     starts = [first for _, first in known]
     there = sum(equal(after.value, start) for _, after in moves for start in starts[:FEWEST])
     if ((there / FEWEST + 1) / (len(moves) + 2)) ** len(pairs) >= CHANCE:
         return False
     if distinct(starts) >= _VARIED:
         # A seed may move what a reset without one leaves where it is.
-        broken = [(a, b) for a, b in pairwise(found) if not a.over and is_unseeded_reset(b)]
-        return sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken) >= _VARIED
+        moved = [not equal(a.seen[-1].value, b.first.value) for a, b in broken_off(found)]
+        return sum(moved) >= _VARIED
     befores = [a.seen[-2].value for a, _ in pairs]
     return all(e.cut for e in found if e.over) and distinct(befores) >= _VARIED
 
@@ -210,9 +205,7 @@ def _not_of_another_row(record: Record, found: list[Episode], i: int) -> Iterato
     ]
     if len(elsewhere) >= STEPS and not any(elsewhere):
         should = f"that of row {i}; at {len(pairs)} ends, it is the observation of another row"
-        theirs = Several([other for _, other in pairs])
-        condition = "not all(map(equal, {0}, {1}))"
-        yield expect(condition, Several(lasts), theirs, lasts[-1], what="{2}", should=should, row=i)
+        yield not_all_alike(lasts, [theirs for _, theirs in pairs], should, i, lasts[-1])
 
 
 def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
@@ -264,11 +257,10 @@ def _reordered(one: Any, other: Any) -> bool:
 
 def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
     """A last observation is a stack of frames as all others are: the one before, moved on."""
-    moves = [pair for episode in found for pair in moves_of(episode)]
+    before, after = apart(moves_of(*found))
     over = [episode for episode in found if episode.over and len(episode.steps) > 1]
-    if len(moves) < STEPS or len(over) < FEWEST:
+    if len(before) < STEPS or len(over) < FEWEST:
         return
-    before, after = ([pair[k] for pair in moves] for k in (0, 1))
     stack = _stack(values(before), values(after))
     if stack is None:
         return
@@ -332,7 +324,7 @@ def _on_one_scale(
     lasts, befores = [episode.last for episode in ends], [episode.seen[-2] for episode in ends]
     if len(moves) < STEPS or len(ends) < _CUTS:
         return
-    before, after = ([pair[k] for pair in moves] for k in (0, 1))
+    before, after = apart(moves)
     if not rescaled(*map(values, (before, after, befores, lasts)), outside):
         return
     yield expect(
@@ -355,14 +347,12 @@ def _not_of_the_next_episode(
     pairs = [(a, b) for a, b in followed(found) if a.cut]
     if len(moves) < STEPS or len(pairs) < FEWEST:
         return
-    before, after = ([pair[k] for pair in moves] for k in (0, 1))
     befores, lasts = [a.seen[-2] for a, _ in pairs], [a.last for a, _ in pairs]
     firsts = [b.first for _, b in pairs]
     # What a reset leaves as it is, such as a day or a level, may change at an end.
-    broken = [(a, b) for a, b in pairwise(found) if not a.over and is_unseeded_reset(b)]
-    left, begun = [a.seen[-1] for a, _ in broken], [b.first for _, b in broken]
-    every = (before, after, befores, lasts, firsts, left, begun)
-    if broken and ahead(*map(values, every)):
+    left, begun = apart([(a.seen[-1], b.first) for a, b in broken_off(found)])
+    every = (*apart(moves), befores, lasts, firsts, left, begun)
+    if left and ahead(*map(values, every)):
         should = "of this episode: an entry that no other step changes is that of the next episode"
         condition = "not ahead({0}, {1}, {2}, {3}, {4}, {5}, {6})"
         shown = lasts[-1]

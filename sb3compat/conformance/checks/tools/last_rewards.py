@@ -37,11 +37,7 @@ def _rewards_at_the_limit(record: Record) -> Iterator[Demand]:
     """
     found = [e for row in by_row(record) for e in row]
     cuts = [e for e in found if e.cut]
-    others = [
-        float(step.copies["rewards"][e.row])
-        for e in found
-        for step in (e.steps[:-1] if e.over else e.steps)
-    ]
+    others = [float(step.copies["rewards"][e.row]) for e in found for step in e.before_end]
     if len(cuts) < FEWEST or not all(others) or len(set(others)) < STEPS:
         raise NotExercisedError(
             "few episodes were truncated, or other steps have the reward 0, too"
@@ -64,7 +60,7 @@ def _rewards_of_their_own_step(record: Record) -> Iterator[Demand]:
         pairs = followed(found)
         if not all(isinstance(step.copies["actions"], np.ndarray | list) for step in record.steps):
             continue
-        others = [part for e in found for part in _steps(e)[: -1 if e.over else None]]
+        others = [part for e in found for part in _steps(e)[: len(e.before_end)]]
         if len(pairs) < FEWEST or len(others) < 2 * STEPS:
             continue
         lasts = [_steps(episode)[-1] for episode, _ in pairs]

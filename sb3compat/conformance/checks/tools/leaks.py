@@ -7,16 +7,18 @@ from itertools import pairwise
 from typing import Any
 
 from sb3compat.conformance.checks.tools.evidence import (
+    apart,
     distinct,
     equal,
     followed,
     is_unseeded_reset,
+    not_all_alike,
 )
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, info_of, info_of_end
-from sb3compat.conformance.values import Several, Value
+from sb3compat.conformance.values import Value
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
@@ -32,7 +34,7 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
     """The infos of a step have no key that is left from the end of an episode before."""
     judged = False
     for i, found in enumerate(by_row(record)):
-        pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset" and b.steps]
+        pairs = [(a, b) for a, b in followed(found) if b.steps]
         if len(pairs) < _FEWEST:
             continue
         judged = True
@@ -42,8 +44,8 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
         others = [
             set(info_of(record, step, i).value)
             for episode in found
-            for step in episode.steps
-            if not (episode.over and step is episode.end) and id(step) not in first
+            for step in episode.before_end
+            if id(step) not in first
         ]
         if len(others) < _FEWEST:
             continue
@@ -255,17 +257,10 @@ def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:
             alien = [
                 pair for pair in pairs if not any(equal(pair[1].value[key], g[key]) for g in given)
             ]
-            lasts, firsts = ([pair[k][key] for pair in alien] for k in (0, 1))
+            lasts, firsts = apart([(last[key], first[key]) for last, first in alien])
             if len(alien) >= _MANY and distinct([last.value for last in lasts]) >= _FEWEST:
-                yield expect(
-                    "not all(map(equal, {0}, {1}))",
-                    Several(firsts),
-                    Several(lasts),
-                    what="{0}[-1]",
-                    should=f"that of the new episode; in {len(alien)} autoresets, it is that of "
-                    "the last step before",
-                    row=i,
-                )
+                should = f"that of the new episode; in {len(alien)} autoresets, it is that of "
+                yield not_all_alike(firsts, lasts, f"{should}the last step before", i)
 
 
 def _moves(record: Record, found: Sequence[Episode], key: Any) -> bool:
@@ -273,7 +268,7 @@ def _moves(record: Record, found: Sequence[Episode], key: Any) -> bool:
     steps = [
         (info_of(record, a, e.row).value.get(key), info_of(record, b, e.row).value.get(key))
         for e in found
-        for a, b in pairwise(e.steps[:-1] if e.over else e.steps)
+        for a, b in pairwise(e.before_end)
     ]
     return 2 * sum(not equal(a, b) for a, b in steps) > len(steps)
 
@@ -299,13 +294,14 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
     """
     for i, found in enumerate(by_row(record)):
         resets = [reset.reset_infos[i].value for reset in record.resets]
-        ends = [(before, step) for before, step in record.pairs if i in step.ended]
+        pairs = [(before, step) for before, step in record.pairs if i in step.ended]
+        befores, ends = apart(pairs)
         if not ends or len(resets) < 2:
             continue
         record.judged = True
         always = set.intersection(*map(set, resets))
         alien = keys_of_all_steps(record, found, i) - set().union(*resets)
-        for _, end in ends:
+        for end in ends:
             keys = set(end.reset_infos[i].value)
             if keys & (alien | {"terminal_observation"}) and always - keys:
                 key = min(always - keys, key=str)
@@ -317,14 +313,9 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
                     row=i,
                 )
         if len(ends) >= _FEWEST <= distinct(resets) == len(resets):
-            yield expect(
-                "not all(map(equal, {0}, {1}))",
-                Several([end.reset_infos[i] for _, end in ends]),
-                Several([before.reset_infos[i] for before, _ in ends]),
-                what="{0}[-1]",
-                should="the info of the new reset, not of an earlier reset",
-                row=i,
-            )
+            own, known = ([call.reset_infos[i] for call in calls] for calls in (ends, befores))
+            should = "the info of the new reset, not of an earlier reset"
+            yield not_all_alike(own, known, should, i)
     yield from _not_left_over(record)
     yield from _not_of_the_episode_before(record)
     if not record.judged:
@@ -333,6 +324,5 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
 
 def keys_of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
     """The keys that the infos of all steps but the last ones have."""
-    steps = [step for episode in found for step in episode.steps if i not in step.ended]
-    keys = [set(info_of(record, step, i).value) for step in steps]
+    keys = [set(info_of(record, step, i).value) for e in found for step in e.before_end]
     return set.intersection(*keys) if keys else set()

@@ -31,7 +31,7 @@ def infos_of_their_own_row(record: Record) -> Iterator[Demand]:
 def _infos_beside_ends(record: Record) -> Iterator[Demand]:
     """Where another row ends, a row that goes on has the infos that it has in all other steps."""
     for i, found in enumerate(by_row(record)):
-        steps = [step for e in found for step in e.steps if not (e.over and step is e.end)]
+        steps = [step for e in found for step in e.before_end]
         beside = [info_of(record, step, i) for step in steps if step.flags.any()]
         usual = [set(info_of(record, s, i).value) for s in steps if not s.flags.any()]
         if len(beside) < FEWEST or len(usual) < STEPS:

@@ -12,16 +12,18 @@ from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
     STEPS,
+    apart,
     distinct,
     equal,
     moves_of,
+    not_all_alike,
     values,
 )
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes
-from sb3compat.conformance.values import Several, Value
+from sb3compat.conformance.values import Value
 
 
 def still(moves: Sequence[tuple[Value, Value]]) -> list[bool]:
@@ -56,15 +58,8 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
         if _by_chance(sum(after), len(after), len(cuts)) or _rewarded_apart(found, cuts):
             continue
         judged = True
-        yield expect(
-            "not all(map(equal, {1}, {0}))",
-            Several(lasts),
-            Several(befores),
-            lasts[-1],
-            what="{2}",
-            should="the observation after the last action, not the one before it at all ends",
-            row=i,
-        )
+        should = "the observation after the last action, not the one before it at all ends"
+        yield not_all_alike(befores, lasts, should, i, lasts[-1])
     if not judged:
         raise NotExercisedError("too few episodes were truncated, or steps move nothing")
 
@@ -77,8 +72,7 @@ def _by_chance(often: int, of: int, times: int) -> bool:
 def _rewarded_apart(found: Sequence[Episode], cuts: Sequence[Episode]) -> bool:
     """Whether the last steps of these episodes have one reward that other steps rarely have."""
     there = [_reward(episode.end, episode.row) for episode in cuts]
-    steps = [(e, step) for e in found for step in (e.steps[:-1] if e.over else e.steps)]
-    others = [_reward(step, e.row) for e, step in steps]
+    others = [_reward(step, e.row) for e in found for step in e.before_end]
     often = sum(equal(reward, there[0]) for reward in others)
     return distinct(there) == 1 and not _by_chance(often, len(others), len(cuts))
 
@@ -156,13 +150,7 @@ def _no_standstill(
         if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), len(mine)):
             continue
         record.judged = True
-        yield expect(
-            "not all(map(equal, {0}, {1}))",
-            Several([after for _, after in mine]),
-            Several([before for before, _ in mine]),
-            what="{0}[-1]",
-            should=should,
-            row=i,
-        )
+        befores, afters = apart(mine)
+        yield not_all_alike(afters, befores, should, i)
     if not record.judged:
         raise NotExercisedError("too few episodes ended, or rows stand still in other steps, too")

@@ -7,7 +7,12 @@ from functools import partial
 
 from sb3compat.conformance.checks.tools import scenes
 from sb3compat.conformance.checks.tools.comparing import alike, alike_under_a_seed
-from sb3compat.conformance.checks.tools.evidence import distinct, too_much_alike, values
+from sb3compat.conformance.checks.tools.evidence import (
+    distinct,
+    not_all_alike,
+    too_much_alike,
+    values,
+)
 from sb3compat.conformance.checks.tools.scenes import second_episodes_alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
@@ -133,14 +138,8 @@ def _not_kept_by_options(scene: Scene, env: Recorded, without: list[Call]) -> It
         later.append(env.reset())
     for i in scene.rows:
         if distinct(values(_of_row(without, i))) == len(without):
-            yield expect(
-                "not all(map(equal, {0}, {1}))",
-                Several(_of_row(later, i)),
-                Several(_of_row(first, i)),
-                what="{0}[-1]",
-                should="another first observation than under the seed and options before",
-                row=i,
-            )
+            should = "another first observation than under the seed and options before"
+            yield not_all_alike(_of_row(later, i), _of_row(first, i), should, i)
 
 
 def _of_row(calls: list[Call], i: int) -> list[Value]:

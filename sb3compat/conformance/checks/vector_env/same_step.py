@@ -8,7 +8,7 @@ from gymnasium.vector.utils import batch_space
 
 from sb3compat.conformance.checks.tools.clauses import dtypes_of_lasts_fit
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
-from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS
+from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS, not_all_alike
 from sb3compat.conformance.checks.tools.last_infos import infos_count_the_last_step
 from sb3compat.conformance.checks.tools.last_observations import (
     lasts_unlike_starts,
@@ -218,15 +218,9 @@ def _not_of_the_reset(record: Record) -> Iterator[Demand]:
             for final, start in zip(finals, starts, strict=True)
         ):
             for key in (key for key in shared if _is_set_back(found, i, key, len(over))):
-                yield expect(
-                    "not all(map(equal, {0}, {1}))",
-                    Several([final[key] for final in finals]),
-                    Several([start[key] for start in starts]),
-                    finals[-1],
-                    what="{2}",
-                    should=f"the infos of the step, not those of the reset, as {key!r} shows",
-                    row=i,
-                )
+                pair = [final[key] for final in finals], [start[key] for start in starts]
+                should = f"the infos of the step, not those of the reset, as {key!r} shows"
+                yield not_all_alike(*pair, should, i, finals[-1])
 
 
 def _is_set_back(found: list[Episode], i: int, key: str, ends: int) -> bool:
