@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from sb3compat.conformance.checks.tools.comparing import calls_alike
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.programs import opening
 from sb3compat.conformance.record import Call
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
@@ -57,16 +59,13 @@ def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
     the second reset can be repeated. Typical mistake: `self.rng = np.random.default_rng(seed)` in
     each reset, which draws from the system's entropy where `seed` is None.
     """
-    env, twin = scene.make(), scene.make("twin")
-    seed = scene.seed()
-    for each in (env, twin):
-        each.restart(seed)
+    twins = Twins(scene)
+    twins.reset()
     for _ in range(2):
-        pairs = [(env.restart(), twin.restart())]
-        pairs += [step_both(env, twin, scene.actions()) for _ in range(2)]
+        pairs = [(twins.env.restart(), twins.twin.restart()), twins.step(), twins.step()]
         for one, other in pairs:
             should = "as in another environment with the same seed, resets and actions"
-            yield from calls_alike(env.record, one, twin.record, other, should)
+            yield from twins.same(other, one, should)
 
 
 def second_episodes_alike(scene: Scene) -> Iterator[Demand]:
@@ -243,6 +242,40 @@ def frames_of_now(env: Recorded, render: Callable[[], Call]) -> Iterator[Demand]
     )
 
 
+def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
+    """Rendering and reading attributes change nothing that later steps return.
+
+    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
+    rendering draws from the generator of the environment, or makes a step of the simulator.
+    """
+    vec_env, able = scene.family == "vec_env", scene.subject.capabilities
+    ways: list[tuple[str, tuple[Any, ...]]] = []
+    if able["render"]:
+        ways += [("get_images", ())] * vec_env + [("render", ())]
+    if able["sub_envs"]:
+        place = ("get_attr", ("action_space", 0)) if vec_env else ("call", ("action_space",))
+        ways += [("get_attr", ("render_mode",)), place]
+    if not ways:
+        raise NotExercisedError("it neither renders nor has sub-environments")
+    reading, args = scene.choose(ways)
+    twins = Twins(scene, scene.ending() if scene.subject.endings else None)
+    twins.reset()
+    kwargs = for_a_picture(twins.env) if reading == "render" else {}
+    scene.caught(getattr(twins.env, reading), *args, **kwargs)
+    for one, other in twins.steps():
+        yield from twins.same(one, other, "as in an instance that was not rendered or read")
+        scene.caught(getattr(twins.env, reading), *args, **kwargs)
+
+
+def for_a_picture(env: Recorded) -> dict[str, str]:
+    """The arguments of `render`, whose own default may open a window."""
+    try:
+        takes_mode = "mode" in inspect.signature(env.live.render).parameters
+    except Exception:  # it is missing, or no function that tells its parameters
+        takes_mode = False
+    return {"mode": "rgb_array"} if takes_mode else {}
+
+
 def telling_options(scene: Scene, name: str = "env") -> Recorded:
     """A new instance whose resets show the options that get to the rows."""
     env = scene.make(name)
@@ -269,7 +302,7 @@ def not_out_of_one_dict(scene: Scene, options: Recorded) -> Demand:
 
 
 class Twins:
-    """Two new VecEnvs that get the same calls save for one difference.
+    """Two new instances that get the same calls save for one difference.
 
     Args:
         scene: The scene.
@@ -285,10 +318,12 @@ class Twins:
 
     def reset(self) -> tuple[Call, Call]:
         """Reset both under the seed."""
-        # Both are seeded first: of two that share a generator, one would look seeded otherwise.
-        self.env.seed(self.seed)
-        self.twin.seed(self.seed)
-        return self.env.reset(), self.twin.reset()
+        # Two VecEnvs are seeded first: if they share a generator, one would look seeded otherwise.
+        for op in opening(self._scene.subject, self.seed):
+            one, other = (
+                self._scene.call(each.record, each.live, op) for each in (self.env, self.twin)
+            )
+        return one, other
 
     def actions(self) -> Any:
         """The actions of the next step."""
@@ -300,8 +335,7 @@ class Twins:
 
     def step(self) -> tuple[Call, Call]:
         """Step both with the same actions."""
-        actions = self.actions()
-        return self.env.step(actions), self.twin.step(actions)
+        return step_both(self.env, self.twin, self.actions())
 
     def steps(self, after: int = 3, most: int = 6) -> Iterator[tuple[Call, Call]]:
         """Step both: until some steps after an end, or some steps if no ending is known."""

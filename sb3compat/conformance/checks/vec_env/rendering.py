@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from sb3compat.conformance.checks.tools import scenes
 from sb3compat.conformance.checks.tools.scenes import (
-    Twins,
+    for_a_picture,
     frames_apart,
     frames_of_now,
 )
@@ -44,19 +43,10 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
         yield _is_image(frames[i], i)
     yield from frames_apart(frames)
     if offers(env.live, "render"):
-        yield _is_image(env.render(**_for_a_picture(env)).whole)
+        yield _is_image(env.render(**for_a_picture(env)).whole)
     if scene.subject.capabilities["sub_envs"]:
         yield from _of_their_own_rows(env)
     yield from frames_of_now(env, env.get_images)
-
-
-def _for_a_picture(env: Recorded) -> dict[str, str]:
-    """The arguments of `render`, whose own default may open a window."""
-    try:
-        takes_mode = "mode" in inspect.signature(env.live.render).parameters
-    except Exception:  # it is missing, or no function that tells its parameters
-        takes_mode = False
-    return {"mode": "rgb_array"} if takes_mode else {}
 
 
 def _is_image(frame: Value, i: int | None = None) -> Demand:
@@ -118,25 +108,6 @@ def render_mismatch_warns(scene: Scene) -> Iterator[Demand]:
     yield expect("{0}[1] > 0", warned, what="{0}[1]", should="at least one warning")
 
 
-@error(group="rendering", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
-def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
-    """Rendering and reading attributes change nothing that later steps return.
-
-    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
-    rendering draws from the generator of the environment, or makes a step of the simulator.
-    """
-    ways: list[tuple[str, tuple[Any, ...]]] = []
-    if scene.subject.capabilities["render"]:
-        ways += [("get_images", ()), ("render", ())]
-    if scene.subject.capabilities["sub_envs"]:
-        ways += [("get_attr", ("render_mode",)), ("get_attr", ("action_space", 0))]
-    if not ways:
-        raise NotExercisedError("it neither renders nor has sub-environments")
-    reading, args = scene.choose(ways)
-    twins = Twins(scene, scene.ending() if scene.subject.endings else None)
-    twins.reset()
-    kwargs = _for_a_picture(twins.env) if reading == "render" else {}
-    scene.caught(getattr(twins.env, reading), *args, **kwargs)
-    for one, other in twins.steps():
-        yield from twins.same(one, other, "as in an instance that was not rendered or read")
-        scene.caught(getattr(twins.env, reading), *args, **kwargs)
+reading_changes_nothing = error(
+    group="rendering", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC
+)(scenes.reading_changes_nothing)

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from sb3compat.conformance.checks.tools import life
+from sb3compat.conformance.checks.tools import life, scenes
 from sb3compat.conformance.checks.tools.scenes import (
-    RESULTS,
     access_or_refusal,
     attributes_of_now,
     frames_apart,
     frames_of_now,
     returns,
-    seeded_start,
-    step_both,
 )
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
@@ -101,39 +98,12 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
     yield from frames_of_now(env, env.render)
 
 
-@error(
+reading_changes_nothing = error(
     group="rendering",
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.render",
     needs=("seeding",),
     after=DETERMINISTIC,
-)
-def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
-    """Rendering and reading attributes change nothing that later steps return.
-
-    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
-    rendering draws from the generator of the environment, or makes a step of the simulator.
-    """
-    ways = [("render", "")] if scene.subject.capabilities["render"] else []
-    if scene.subject.capabilities["sub_envs"]:
-        ways += [("get_attr", "render_mode"), ("call", "action_space")]
-    ending = scene.ending() if scene.subject.endings else None
-    if not ways or ending is None or ending.seed is None:
-        raise NotExercisedError(
-            "nothing is known to look at, or no end of an episode that can be repeated"
-        )
-    reading, name = scene.choose(ways)
-    args = [name] if name else []
-    env, twin = scene.make(), scene.make("twin")
-    act = seeded_start(env, ending)
-    twin.restart(ending.seed)
-    scene.caught(getattr(env, reading), *args)
-    for _ in range(ending.steps + scene.choose(range(1, 5))):
-        one, other = step_both(env, twin, act())
-        for result in RESULTS:
-            got, expected = getattr(one, result), getattr(other, result)
-            should = "as in an instance that was not rendered or read"
-            yield expect("equal({0}, {1})", got, expected, should=should, like=expected)
-        scene.caught(getattr(env, reading), *args)
+)(scenes.reading_changes_nothing)
 
 
 close_returns = error(

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from sb3compat.conformance.checks.tools import clauses, comparing
 from sb3compat.conformance.checks.tools.clauses import unchanged_by
-from sb3compat.conformance.checks.tools.scenes import RESULTS, seeded_start, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
     EPISODES,
@@ -16,11 +15,9 @@ from sb3compat.conformance.checks.vector_env.marks import (
     error,
     warning,
 )
-from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Record
-from sb3compat.conformance.scene import Scene
-from sb3compat.conformance.variants import in_one_array
+from sb3compat.conformance.variants import in_one_array, with_writing
 
 
 @error(group="ownership", source=STEP, needs=("copies",))
@@ -54,27 +51,22 @@ def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
             yield from unchanged_by(record, step, "reset", "the masked reset")
 
 
-@error(group="ownership", source=SYNC, needs=("seeding", "copies"), after=DETERMINISTIC)
-def writing_outputs_does_not_change_env(scene: Scene) -> Iterator[Demand]:
+@error(
+    group="ownership",
+    source=SYNC,
+    needs=("seeding", "copies"),
+    after=DETERMINISTIC,
+    variant=with_writing,
+)
+def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
     """Writing into observations, rewards and infos does not change the environment.
 
     Training code does write: it normalises observations, and corrects rewards for time limits. If
     the environment returns its own state, that changes it. Return copies.
     """
-    ending = scene.ending() if scene.subject.endings else None
-    if ending is None or ending.seed is None:
-        raise NotExercisedError("no end of an episode that can be repeated")
-    env, twin = scene.make(), scene.make("twin")
-    act = seeded_start(env, ending)
-    twin.restart(ending.seed)
-    env.overwrite()
-    for _ in range(ending.steps + scene.choose(range(1, 5))):
-        one, other = step_both(env, twin, act())
-        for name in RESULTS:
-            got, expected = getattr(one, name), getattr(other, name)
-            should = "as in an instance whose results were not written into"
-            yield expect("equal({0}, {1})", got, expected, should=should, like=expected)
-        env.overwrite()
+    yield from comparing.alike(
+        record, twin, "as in an instance whose results were not written into"
+    )
 
 
 actions_unchanged = error(group="ownership", source=STEP)(clauses.actions_unchanged)
