@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -31,24 +30,13 @@ class _Told:
         episode: The episode.
         entry: The number.
         own: What it should be.
-        since_end: The same of all steps of the row since the end before, also of those that a reset
-            cut off.
-        since_reset: The same of all steps of the row since the last reset of all rows.
-        with_first: The same of its steps, and of the one that began it if an autoreset did.
-        without_first: The same without its first step if an autoreset began it.
-        since_others: The same of its steps since another row began an episode.
-        of_others: The same of what the other rows had done by then in their episodes.
+        mistaken: What it would be by a mistake, for each kind of mistake that may be in it.
     """
 
     episode: Episode
     entry: Value
     own: float
-    since_end: float
-    since_reset: float
-    with_first: float
-    without_first: float
-    since_others: float
-    of_others: list[float]
+    mistaken: dict[str, list[float]]
 
     @property
     def number(self) -> float:
@@ -85,18 +73,18 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
         yield from _told_at_truncations(record, entries)
         raise NotExercisedError("the infos have no returns and lengths of all episodes")
     for key, (words, own) in _COUNTED.items():
-        rows = [
-            list(_told(found, known, key, own, begun))
+        told = [
+            each
             for found, begun in zip(by_row(record), _begun_by_others(record), strict=True)
+            for each in _told(found, known, key, own, begun)
         ]
-        told = [each for row in rows for each in row]
         if key == "l":
             for each in told:
                 yield expect("{0} >= 1", each.entry, should=f"{each.own}, {words}")
         other = sum(not each.is_right for each in told)
         if key == "r" and _without_last_rewards(told):
             words += "; the reward of each last step is 0, unlike those of all other steps"
-        elif other and not _is_explained(rows):
+        elif other and not _is_explained(told):
             record.partly(
                 f"'{key}' is not {words} in {other} of {len(told)} episodes: if it tells something "
                 "else by design, such as frames or rewards below a wrapper, all is well"
@@ -181,25 +169,32 @@ def _told(
 ) -> Iterator[_Told]:
     """What is told under a key of each episode of a row that has ended."""
     since_end = since_reset = 0.0
+    before: float | None = None
     for episode in found:
         rewards = _rewards(episode)
         mine = own(rewards)
         since_end += mine
         since_reset = mine + (0 if episode.by == "reset" else since_reset)
-        if episode.over:
-            entry = entries[id(episode)][key]
-            yield _Told(
-                episode,
-                entry,
-                mine,
-                since_end,
-                since_reset,
-                with_first=own([*_reward_of_the_autoreset(episode), *rewards]),
-                without_first=own(rewards[episode.by == "auto" :]),
-                since_others=own(_rewards_since(episode, begun)),
-                of_others=[own(rewards) for rewards in _rewards_of_others(episode)],
-            )
-            since_end = 0.0
+        if not episode.over:
+            continue
+        mistaken = {
+            "goes on over ends": [since_reset],
+            "with the step of the autoreset": [own([*_reward_of_the_autoreset(episode), *rewards])],
+            "without the step after it": [own(rewards[episode.by == "auto" :])],
+            "set back with other rows": [own(_rewards_since(episode, begun))],
+        }
+        if before is not None:  # nobody knows what the row did before the record
+            mistaken["goes on over resets"] = [since_end]
+            mistaken["goes on over both"] = [before + since_end]
+        # A return that lacks the last reward is no mistake: a wrapper around the monitor may give
+        # that. Returns of many rows are often equal by chance. After a reset, all rows have one
+        # length.
+        if own is len:
+            mistaken["without the last step"] = [mine - 1]
+            mistaken["of another row"] = [*map(own, _rewards_of_others(episode)), mine]
+        told = _Told(episode, entries[id(episode)][key], mine, mistaken)
+        before, since_end = told.number, 0.0
+        yield told
 
 
 def _begun_by_others(record: Record) -> list[list[int]]:
@@ -240,38 +235,20 @@ def _without_last_rewards(told: Sequence[_Told]) -> bool:
     return wrong and not any(last) and len(others) >= STEPS and all(others)
 
 
-def _is_explained(rows: Sequence[Sequence[_Told]]) -> bool:
-    """Whether a counter that goes on, or has a step too few or many, explains wrong numbers."""
-    # Nobody knows what a row did before the record.
-    later = [pair for row in rows for pair in pairwise(row)]
-    over_ends = [(each, each.since_reset) for row in rows for each in row]
-    over_resets = [(each, each.since_end) for _, each in later]
-    # A return that lacks the last reward is no mistake: a wrapper around the monitor may give that.
-    lengths = [each for row in rows for each in row if isinstance(each.own, int)]
-    varied = len({each.own for each in lengths}) >= _FEWEST
-    without_last = [(each, each.own - 1) for each in lengths if varied]
-    over_both = [(each, before.number + each.since_end) for before, each in later]
+def _is_explained(told: Sequence[_Told]) -> bool:
+    """Whether one mistake explains the wrong numbers: a counter that goes on, for example."""
+    asked = {kind for each in told for kind in each.mistaken}
     # Some must be right, as those after resets are: each may have a step more by design.
-    right = sum(each.is_right for row in rows for each in row) >= _FEWEST
-    with_first = [(each, each.with_first) for row in rows for each in row if right]
-    without_first = [(each, each.without_first) for row in rows for each in row if right]
-    since_others = [(each, each.since_others) for row in rows for each in row]
-    # Returns of many rows are often equal by chance. After a reset, all rows have one length.
-    of_others = [
-        (each, next((n for n in each.of_others if is_close(each.number, n)), each.own))
-        for each in lengths
-    ]
-    return any(
-        sum(not each.is_right for each, _ in some) >= _MANY
-        and all(is_close(each.number, n) for each, n in some)
-        for some in (
-            over_ends,
-            over_resets,
-            over_both,
-            without_last,
-            with_first,
-            without_first,
-            since_others,
-            of_others,
-        )
+    if sum(each.is_right for each in told) < _FEWEST:
+        asked -= {"with the step of the autoreset", "without the step after it"}
+    if len({each.own for each in told}) < _FEWEST:
+        asked.discard("without the last step")
+    return any(_explains(kind, told) for kind in asked)
+
+
+def _explains(kind: str, told: Sequence[_Told]) -> bool:
+    """Whether a mistake explains all numbers in which it may be, and many are wrong."""
+    some = [each for each in told if kind in each.mistaken]
+    return sum(not each.is_right for each in some) >= _MANY and all(
+        any(is_close(each.number, number) for number in each.mistaken[kind]) for each in some
     )
