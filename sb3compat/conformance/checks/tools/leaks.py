@@ -32,12 +32,11 @@ ADDED = {
 
 def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
     """The infos of a step have no key that is left from the end of an episode before."""
-    judged = False
     for i, found in enumerate(by_row(record)):
         pairs = [(a, b) for a, b in followed(found) if b.steps]
         if len(pairs) < _FEWEST:
             continue
-        judged = True
+        record.judged = True
         ends = [info_of(record, a.end, i) for a, _ in pairs]
         nexts = [info_of(record, _after(record, a, b), i) for a, b in pairs]
         first = {id(_after(record, a, b)) for a, b in pairs}
@@ -58,7 +57,6 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
                 "ended",
                 row=i,
             )
-    record.judged = judged
     raise NotExercisedError("too few steps follow an end")
 
 
@@ -76,8 +74,9 @@ def _left(ends: list[Value], nexts: list[Value], others: list[set[Any]]) -> list
 
 
 def same_entry(one: Value, other: Value, key: Any) -> bool:
-    """Whether two infos have an equal entry under a key that both have."""
-    return bool(equal(one.value[key], other.value[key]))
+    """Whether two infos have an equal entry under a key."""
+    here, there = one.value, other.value
+    return key in here and key in there and bool(equal(here[key], there[key]))
 
 
 def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
@@ -85,11 +84,10 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
     infos = [[info_of(record, step, i) for i in record.rows] for step in record.steps]
     known = [[dict(info.value) for info in row] for row in infos]
     keys = {key for row in known for info in row for key in info} - ADDED
-    differ = False
     for key in sorted(keys, key=str):
         with_it = [k for k, row in enumerate(known) if any(_told(info, key) for info in row)]
         partial = [k for k in with_it if not all(_told(info, key) for info in known[k])]
-        differ = differ or bool(partial)
+        record.judged |= bool(partial)
         if len(partial) < _FEWEST:
             continue
         empty = [
@@ -110,7 +108,6 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
                 should="no such entry, as the environment of this row has given none",
                 row=i,
             )
-    record.judged = differ
     raise NotExercisedError("no entry of the infos is in some rows only, or too rarely")
 
 
@@ -120,14 +117,12 @@ def _told(info: dict[Any, Any], key: Any) -> bool:
 
 def infos_of_autoresets(record: Record) -> Iterator[Demand]:
     """The infos of a step that resets a row have what each reset gives."""
-    judged = False
     for i, found in enumerate(by_row(record)):
         resets = [
             info_of(record, episode.start, i).value
             for episode in found
             if is_unseeded_reset(episode)
         ]
-        over = [episode for episode in found if episode.over]
         begun = [info_of(record, e.start, i) for e in found if e.by == "auto"]
         if len(begun) < _FEWEST or len(resets) < _FEWEST:
             continue
@@ -137,7 +132,7 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
             # An environment may give constants in its first reset only.
             if distinct([info[key] for info in resets]) < _FEWEST:
                 continue
-            judged = True
+            record.judged = True
             if all(key not in info.value for info in begun):
                 yield expect(
                     f"{key!r} in {{0}}",
@@ -146,9 +141,10 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
                     should=f"with {key!r}, as the reset of the row gives it",
                     row=i,
                 )
-        yield from _no_reset_info_in_final(over, always - steps, i)
-        yield from _no_step_info_outside(over, steps.difference(*resets), i)
-    record.judged = judged
+        ends = [e.end.infos for e in found if e.over and "final_info" in e.end.infos.value]
+        pairs = [(infos["final_info"].info(i), infos.info(i)) for infos in ends]
+        yield from _no_reset_info_in_final(pairs, always - steps, i)
+        yield from _no_step_info_outside(pairs, steps.difference(*resets), i)
     yield from _not_left_over(record)
     yield from _not_of_the_episode_before(record)
     raise NotExercisedError("resets have no infos that differ, or too few are known")
@@ -161,35 +157,25 @@ def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
 
 
 def _no_reset_info_in_final(
-    over: Sequence[Episode], of_resets: set[Any], i: int
+    pairs: Sequence[tuple[Value, Value]], of_resets: set[Any], i: int
 ) -> Iterator[Demand]:
     """`final_info` has no entry of the reset that follows."""
-    ends = [e.end.infos for e in over if "final_info" in e.end.infos.value]
-    finals, begun = [infos["final_info"].info(i) for infos in ends], [e.info(i) for e in ends]
-    if len(finals) < _FEWEST:
-        return
-    pairs = [(final.value, first.value) for final, first in zip(finals, begun, strict=True)]
-    for key in sorted(of_resets, key=str):
-        if all(key in a and key in b and equal(a[key], b[key]) for a, b in pairs):
+    for key in sorted(of_resets, key=str) if len(pairs) >= _FEWEST else ():
+        if all(same_entry(*pair, key) for pair in pairs):
             yield expect(
                 f"{key!r} not in {{0}}",
-                finals[-1],
-                what="{0}",
+                pairs[-1][0],
                 should=f"without {key!r}, which resets give and steps do not",
                 row=i,
             )
 
 
-def _no_step_info_outside(over: Sequence[Episode], of_steps: set[Any], i: int) -> Iterator[Demand]:
+def _no_step_info_outside(
+    pairs: Sequence[tuple[Value, Value]], of_steps: set[Any], i: int
+) -> Iterator[Demand]:
     """What steps alone give is in `final_info`, and not beside the infos of the reset, too."""
-    both = [e.end.infos for e in over if "final_info" in e.end.infos.value]
-    pairs = [(infos.info(i), infos["final_info"].info(i)) for infos in both]
     for key in sorted(of_steps - ADDED, key=str):
-        left = [
-            outside
-            for outside, final in pairs
-            if key in outside.value and key in final.value and same_entry(outside, final, key)
-        ]
+        left = [outside for final, outside in pairs if same_entry(final, outside, key)]
         if len(left) >= _FEWEST:
             yield expect(
                 f"{key!r} not in {{0}}",
@@ -222,7 +208,8 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
             left = [
                 _of_start(record, b)
                 for a, b in auto
-                if _is_left(key, usual, _of_start(record, b), info_of_end(record, a))
+                if same_entry(_of_start(record, b), info_of_end(record, a), key)
+                and not equal(_of_start(record, b).value[key], usual)
                 and any(equal(info_of(record, b.steps[0], i).value.get(key), v) for v in known)
             ]
             if len(left) >= _FEWEST:
@@ -278,12 +265,6 @@ def _of_start(record: Record, episode: Episode) -> Value:
     if record.family == "vec_env":
         return episode.start.reset_infos[episode.row]
     return info_of(record, episode.start, episode.row)
-
-
-def _is_left(key: Any, usual: object, first: Value, last: Value) -> bool:
-    if key not in first.value or key not in last.value or equal(first.value[key], usual):
-        return False
-    return same_entry(first, last, key)
 
 
 def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
