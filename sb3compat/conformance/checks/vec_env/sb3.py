@@ -71,28 +71,27 @@ def _parts(space: Any) -> list[Any]:
     return list(space.spaces) if isinstance(space, spaces.Tuple) else [space]
 
 
-def _must_be_flat(space: Any) -> None:
-    """Leave environments alone whose observations SB3 does not know.
-
-    Raises:
-        NotExercisedError: If there are others than arrays, or some within others.
-    """
-    if any(part.shape is None for part in _parts(space)):
-        raise NotExercisedError("observations are nested deeper, or no arrays")
+def _are_boxes(space: Any) -> bool:
+    """Whether a space is a Box, or a Dict of Boxes."""
+    boxes = all(isinstance(part, spaces.Box) for part in _parts(space))
+    return boxes and not isinstance(space, spaces.Tuple)
 
 
-def _lasts(call: Call, i: int, space: Any) -> Iterator[tuple[Value, Any]]:
-    """The arrays of the last observation of a row that ended, each with its space."""
-    last = call.infos[i]["terminal_observation"]
-    if isinstance(space, spaces.Dict):
-        yield from ((last[key], part) for key, part in space.items())
-    else:
-        yield last, space
+def _lasts(env: Recorded, call: Call) -> Iterator[tuple[int, Value, Any]]:
+    """The rows that ended, with the arrays of their last observations, and the space of each."""
+    space = env.live.observation_space
+    for i in call.ended:
+        last = call.infos[i]["terminal_observation"]
+        if isinstance(space, spaces.Dict):
+            yield from ((i, last[key], part) for key, part in space.items())
+        else:
+            yield i, last, space
 
 
-def _values(space: Any) -> int:
-    """The number of values that networks take or give: one of n numbers is n values."""
-    return int(spaces.flatdim(space))
+def _of_their_shapes(env: Recorded, call: Call) -> Iterator[Demand]:
+    """Last observations have the shapes that the wrapper gives them."""
+    for i, last, part in _lasts(env, call):
+        yield expect(f"{{0}}.shape == {part.shape}", last, should=f"of shape {part.shape}", row=i)
 
 
 def _must_fit(needed: int) -> None:
@@ -153,21 +152,18 @@ def works_under_vec_normalize(scene: Scene) -> Iterator[Demand]:
     """
     env = scene.make()
     space = env.attribute("observation_space").value
-    _must_be_flat(space)
-    boxes = all(isinstance(part, spaces.Box) for part in _parts(space))
-    if isinstance(space, spaces.Tuple) or not boxes:
+    if not _are_boxes(space):
         raise NotExercisedError("observations are no Box or Dict of Boxes")
-    _must_fit(_STATISTICS * 8 * scene.n * _values(space))
+    _must_fit(_STATISTICS * 8 * scene.n * spaces.flatdim(space))
     # VecNormalize writes into a Dict space, which other instances may share.
     parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {}
     try:
         env = yield from _wrapped(env, "VecNormalize")
         for call in _walk(env):
             yield _works(call)
-            for i in call.ended:
-                for last, _ in _lasts(call, i, env.live.observation_space):
-                    condition = "np.abs({0}).max(initial=0) <= 10"
-                    yield expect(condition, last, should="normalised, and clipped at 10", row=i)
+            for i, last, _ in _lasts(env, call):
+                condition = "np.abs({0}).max(initial=0) <= 10"
+                yield expect(condition, last, should="normalised, and clipped at 10", row=i)
     finally:
         if isinstance(space, spaces.Dict):
             space.spaces.update(parts)
@@ -186,18 +182,12 @@ def works_under_vec_frame_stack(scene: Scene) -> Iterator[Demand]:
     """
     env = scene.make()
     space = env.attribute("observation_space").value
-    _must_be_flat(space)
-    if isinstance(space, spaces.Tuple) or not all(
-        isinstance(part, spaces.Box) and part.shape for part in _parts(space)
-    ):
+    if not _are_boxes(space) or not all(part.shape for part in _parts(space)):
         raise NotExercisedError("observations are no Box or Dict of Boxes with axes")
     env = yield from _wrapped(env, "VecFrameStack", 2)
     for call in _walk(env):
         yield _works(call)
-        for i in call.ended:
-            for last, part in _lasts(call, i, env.live.observation_space):
-                condition = f"{{0}}.shape == {part.shape}"
-                yield expect(condition, last, should=f"of shape {part.shape}", row=i)
+        yield from _of_their_shapes(env, call)
 
 
 @error(group="working with SB3", source=_WRAPPERS.format("vec_check_nan"), needs=_SB3, after=_USUAL)
@@ -207,7 +197,8 @@ def works_under_vec_check_nan(scene: Scene) -> Iterator[Demand]:
     One such value makes all weights NaN with the next gradient step.
     """
     env = scene.make()
-    _must_be_flat(env.attribute("observation_space").value)
+    if any(part.shape is None for part in _parts(env.attribute("observation_space").value)):
+        raise NotExercisedError("observations are nested deeper, or no arrays")
     if isinstance(env.attribute("action_space").value, spaces.Dict):
         raise NotExercisedError("actions are a Dict")
     env = yield from _wrapped(env, "VecCheckNan", raise_exception=True)
@@ -226,8 +217,7 @@ def works_under_vec_transpose_image(scene: Scene) -> Iterator[Demand]:
     SB3 wraps every environment with images in it.
     """
     env = yield from _wrapped(scene.make(), "VecTransposeImage")
-    shape = env.live.observation_space.shape
-    expected = (scene.n, *shape)
+    expected = (scene.n, *env.live.observation_space.shape)
     for call in _walk(env):
         yield _works(call)
         yield expect(
@@ -236,10 +226,7 @@ def works_under_vec_transpose_image(scene: Scene) -> Iterator[Demand]:
             what="{0}.shape",
             should=f"{expected}, with channels first",
         )
-        for i in call.ended:
-            for last, _ in _lasts(call, i, env.live.observation_space):
-                condition = f"{{0}}.shape == {shape}"
-                yield expect(condition, last, should=f"of shape {shape}", row=i)
+        yield from _of_their_shapes(env, call)
 
 
 @error(
@@ -262,8 +249,7 @@ def works_under_vec_extract_dict_obs(scene: Scene) -> Iterator[Demand]:
     for call in _walk(env):
         yield _works(call)
         yield expect("isinstance({0}, np.ndarray)", call.obs, what="type({0})", should="an array")
-        for i in call.ended:
-            last = call.infos[i]["terminal_observation"]
+        for i, last, _ in _lasts(env, call):
             own = env.attribute("observation_space")
             yield expect("inside({1}, {0})", last, own, should="the entry alone", row=i)
 
@@ -296,8 +282,9 @@ def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -
     space, actions = (env.attribute(f"{of}_space").value for of in ("observation", "action"))
     if not _learnable(space) or not _usable(actions, algorithm):
         raise NotExercisedError("the algorithm does not take these spaces")
-    # In the buffer observations may be of bytes; a minibatch of 16 is of floats.
-    values = _values(space) + _values(actions)
+    # One of n numbers is n values. In the buffer observations may be of bytes; a minibatch of 16 is
+    # of floats.
+    values = spaces.flatdim(space) + spaces.flatdim(actions)
     _must_fit(values * (_PER_VALUE + 16 * 4) + kept * _bytes(space))
     policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
     settings |= {"policy_kwargs": {"net_arch": [8]}, "device": "cpu"}
