@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,12 @@ def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     if scene.caught(env.step, np.stack([rejected] * (scene.n + 1))).failure is None:
         raise NotExercisedError("the step takes any number of actions")
     # The results that the rejected actions would have had, without the one too many.
-    actions = np.stack([right] * scene.n)
+    first, actions = np.stack([rejected] * scene.n), np.stack([right] * scene.n)
     most = 2 * scene.subject.endings[0].steps + 4 if scene.subject.endings else _FOLLOWED
-    first = np.stack([rejected] * scene.n)
-    late = _Played(twin, seed, [first, *[actions] * most])
-    fresh = _Played(third, seed, [actions] * most)
+    twin.restart(seed)
+    third.restart(seed)
+    late = _Played(twin, [twin.go_on(each) for each in (first, *[actions] * most)])
+    fresh = _Played(third, [third.go_on(actions) for _ in range(most)])
     whole, flags = _telling(late, fresh, RESULTS, 1), _telling(late, fresh, _FLAGS, most)
     if whole is None and flags is None:
         raise NotExercisedError("no row can tell a batch that is too long from one that is not")
@@ -82,39 +84,34 @@ def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     if step.failure is not None or (scene.disabled and step.ended):
         return
     steps, i = flags or (0, 0)
-    seen = [step, *(env.go_on(actions) for _ in range(max(steps, _FOLLOWED) - 1))]
-    if whole is not None and _all_late(env, seen[:_FOLLOWED], late, RESULTS):
-        yield _own(env, [step], late, fresh, RESULTS, whole[1])
+    later = [env.go_on(actions) for _ in range(max(steps, _FOLLOWED) - 1)]
+    seen = _Played(env, [step, *later])
+    if whole is not None and _all_late(seen, late, RESULTS, _FOLLOWED):
+        yield _own(seen, late, fresh, RESULTS, *whole)
     # Observations in shared memory may be in time, while the results in the pipe are late.
-    known = all(_known_place(env, seen[k], late, fresh, k, i) for k in range(steps))
-    if steps and known and _all_late(env, seen[:steps], late, _FLAGS):
-        yield _own(env, seen[:steps], late, fresh, _FLAGS, i)
+    known = all(_known_place(seen, late, fresh, k, i) for k in range(steps))
+    if steps and known and _all_late(seen, late, _FLAGS, steps):
+        yield _own(seen, late, fresh, _FLAGS, steps, i)
 
 
+@dataclass(frozen=True)
 class _Played:
-    """The steps of an instance from a seed on.
+    """An instance, and steps of it from a seed on."""
 
-    Args:
-        env: The instance.
-        seed: The seed.
-        batches: The actions of each step.
-    """
+    env: Recorded
+    steps: list[Call]
 
-    def __init__(self, env: Recorded, seed: int, batches: Sequence[Any]) -> None:
-        self.env = env
-        env.restart(seed)
-        self.steps = [env.go_on(actions) for actions in batches]
+    def row(self, k: int, i: int, names: Sequence[str]) -> list[Value]:
+        """What a row gets in a step."""
+        step = self.steps[k]
+        return [
+            obs_of(self.env.record, step, i) if name == "obs" else getattr(step, name)[i]
+            for name in names
+        ]
 
     def of_row(self, k: int, i: int, names: Sequence[str]) -> list[Any]:
-        """What a row gets in a step."""
-        return [value.value for value in _of_row(self.env, self.steps[k], i, names)]
-
-
-def _of_row(env: Recorded, step: Call, i: int, names: Sequence[str]) -> list[Value]:
-    """The row's share of these results."""
-    return [
-        obs_of(env.record, step, i) if name == "obs" else getattr(step, name)[i] for name in names
-    ]
+        """The same as plain values."""
+        return [value.value for value in self.row(k, i, names)]
 
 
 def _two_actions(scene: Scene) -> tuple[int, Any, Any]:
@@ -133,29 +130,19 @@ def _two_actions(scene: Scene) -> tuple[int, Any, Any]:
 
 
 def _own(
-    env: Recorded,
-    seen: Sequence[Call],
-    late: _Played,
-    fresh: _Played,
-    names: Sequence[str],
-    i: int,
+    seen: _Played, late: _Played, fresh: _Played, names: Sequence[str], steps: int, i: int
 ) -> Demand:
     """Row i does not get the results of the rejected step and of those after it."""
-    n, steps = len(names), len(seen)
+    n, whole = len(names), "obs" in names
     got, rejected = (
         [Several(parts) if steps > 1 else parts[0] for parts in zip(*rows, strict=True)]
-        for rows in (
-            [_of_row(env, step, i, names) for step in seen],
-            [_of_row(late.env, step, i, names) for step in late.steps[:steps]],
-        )
+        for rows in ([played.row(k, i, names) for k in range(steps)] for played in (seen, late))
     )
-    shown = _of_row(env, seen[-1], i, names)
     own = fresh.of_row(steps - 1, i, names)
-    whole = "obs" in names
     places = [f"{{{k}}}" for k in range(3 * n)]
     return expect(
         f"not equal([{', '.join(places[n : 2 * n])}], [{', '.join(places[2 * n :])}])",
-        *shown,
+        *seen.row(steps - 1, i, names),
         *got,
         *rejected,
         what="{0}" if whole else f"[{', '.join(places[:n])}]",
@@ -164,27 +151,27 @@ def _own(
     )
 
 
-def _all_late(env: Recorded, seen: Sequence[Call], late: _Played, names: Sequence[str]) -> bool:
+def _all_late(seen: _Played, late: _Played, names: Sequence[str], steps: int) -> bool:
     """Whether all rows get the results of the rejected step, and on.
 
     One row in one step may do so by chance: a step that raised half-way may have drawn random
     numbers.
     """
     return all(
-        equal([value.value for value in _of_row(env, step, i, names)], late.of_row(k, i, names))
-        for k, step in enumerate(seen)
-        for i in env.record.rows
+        equal(seen.of_row(k, i, names), late.of_row(k, i, names))
+        for k in range(steps)
+        for i in seen.env.record.rows
     )
 
 
-def _known_place(env: Recorded, step: Call, late: _Played, fresh: _Played, k: int, i: int) -> bool:
+def _known_place(seen: _Played, late: _Played, fresh: _Played, k: int, i: int) -> bool:
     """Whether a row observes what it would if the rejected step had been taken, or had not.
 
     A step that raised half-way may leave it at another place, whose rewards tell nothing.
     """
-    got = _of_row(env, step, i, ["obs"])[0].value
-    others = (late.of_row(k, i, ["obs"]), late.of_row(k + 1, i, ["obs"]))
-    return any(equal([got], other) for other in (*others, fresh.of_row(k, i, ["obs"])))
+    places = ((late, k), (late, k + 1), (fresh, k))
+    got = seen.of_row(k, i, ["obs"])
+    return any(equal(got, played.of_row(step, i, ["obs"])) for played, step in places)
 
 
 _NOT_LATE = ", or else anything but the results of the rejected step and on, each one step late"
