@@ -116,11 +116,7 @@ def _same(got: Value, expected: Value, should: str, i: int | None = None) -> Dem
 
 
 def others_alike(record: Record) -> Iterator[Demand]:
-    """The actions of one row make no difference to the others.
-
-    Raises:
-        NotExercisedError: If there are no seeds.
-    """
+    """The actions of one row make no difference to the others."""
     if seed_of(record) is None:
         raise NotExercisedError("it takes no seeds")
     i = changed_row(record)
@@ -167,11 +163,7 @@ def _noting(demands: Iterator[Demand], reasons: list[str]) -> Iterator[Demand]:
 
 
 def way_to_the_end(record: Record) -> list[Call]:
-    """The steps from a reset with a seed to the first end.
-
-    Raises:
-        NotExercisedError: If there are none.
-    """
+    """The steps from a reset with a seed to the first end."""
     way = first_end(record)
     if not way:
         raise NotExercisedError("no program leads from a seed to an end")
@@ -194,9 +186,6 @@ def last_as_in_first_episode(record: Record) -> Iterator[Demand]:
     """Last observations do not depend on episodes that came before.
 
     Under one seed and the same actions, an instance that has ended others does as a new one.
-
-    Raises:
-        NotExercisedError: If there is no end, or the two differ before the last step.
     """
     way = way_to_the_end(record)
     twin = whole_twin_of(record, after_another_episode)

@@ -95,11 +95,7 @@ def _reset(found: list[Episode]) -> list[Episode]:
 
 
 def starts_drawn_anew(record: Record) -> Iterator[Demand]:
-    """First observations after ends are drawn, where those after resets are vectors of floats.
-
-    Raises:
-        NotExercisedError: If too few episodes end, or they are none.
-    """
+    """First observations after ends are drawn, where those after resets are vectors of floats."""
     judged = False
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]

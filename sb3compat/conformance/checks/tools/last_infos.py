@@ -24,11 +24,7 @@ _FEWEST = 3
 
 
 def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
-    """Where a row of a `VecEnv` ends, its info is not that of the reset that follows.
-
-    Raises:
-        NotExercisedError: If no episode ends.
-    """
+    """Where a row of a `VecEnv` ends, its info is not that of the reset that follows."""
     for i, found in enumerate(by_row(record)):
         usual = keys_of_all_steps(record, found, i)
         for episode in found if usual else ():

@@ -44,11 +44,7 @@ ahead, pieces, pushed, rescaled = map(
 
 
 def last_like_steps(record: Record) -> Iterator[Demand]:
-    """The last observations of episodes come about as all other observations do.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
+    """The last observations of episodes come about as all other observations do."""
     for i, found in enumerate(by_row(record)):
         yield from _not_the_next_first(found, i)
         yield from _not_of_another_row(record, found, i)

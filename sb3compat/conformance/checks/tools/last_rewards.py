@@ -30,11 +30,7 @@ def last_reward_like_others(record: Record) -> Iterator[Demand]:
 
 
 def _rewards_at_the_limit(record: Record) -> Iterator[Demand]:
-    """The rewards of truncations are not all 0, where those of no other step are.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
+    """The rewards of truncations are not all 0, where those of no other step are."""
     found = [e for row in by_row(record) for e in row]
     cuts = [e for e in found if e.cut]
     others = [float(step.copies["rewards"][e.row]) for e in found for step in e.before_end]
@@ -51,11 +47,7 @@ def _rewards_at_the_limit(record: Record) -> Iterator[Demand]:
 
 
 def _rewards_of_their_own_step(record: Record) -> Iterator[Demand]:
-    """Last steps are not rewarded for the first observations of the next episodes.
-
-    Raises:
-        NotExercisedError: If no formula for the rewards is found, or too few episodes end.
-    """
+    """Last steps are not rewarded for the first observations of the next episodes."""
     for i, found in enumerate(by_row(record)):
         pairs = followed(found)
         if not all(isinstance(step.copies["actions"], np.ndarray | list) for step in record.steps):

@@ -268,11 +268,7 @@ def _of_start(record: Record, episode: Episode) -> Value:
 
 
 def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
-    """Where a row of a `VecEnv` ends, its `reset_infos` are those of a new reset.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
+    """Where a row of a `VecEnv` ends, its `reset_infos` are those of a new reset."""
     for i, found in enumerate(by_row(record)):
         resets = [reset.reset_infos[i].value for reset in record.resets]
         pairs = [(before, step) for before, step in record.pairs if i in step.ended]

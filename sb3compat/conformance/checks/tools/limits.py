@@ -91,9 +91,6 @@ def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
 
     A state is terminal if many episodes have terminated there, and none has gone on. Where all
     truncated episodes end in such a state, it may be what is shown after any end.
-
-    Raises:
-        NotExercisedError: If no observation shows such a state.
     """
     rows = by_row(record)
     alike = record.subject.capabilities.get("alike_rows")

@@ -86,9 +86,6 @@ def dicts_of_their_own(record: Record) -> Iterator[Demand]:
 
     Such a dict is equal in all rows. Several of its entries change with the actions of the last
     row, and none with those of the first one. (A single entry may be the best of all rows.)
-
-    Raises:
-        NotExercisedError: If there is no such dict, or too little changes.
     """
     keys = _alike_in_all_rows(record)
     if not keys:

@@ -31,11 +31,7 @@ _ROUNDS = 3
 
 
 def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
-    """Reset with the seed of an ending; returns what draws its actions.
-
-    Raises:
-        NotExercisedError: If there is no seed.
-    """
+    """Reset with the seed of an ending; returns what draws its actions."""
     if ending.seed is None:
         raise NotExercisedError("it takes no seeds")
     act = env.acting(ending)
@@ -182,9 +178,6 @@ def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[De
     Args:
         env: The environment.
         others: Calls that may also raise a ValueError.
-
-    Raises:
-        NotExercisedError: If it has no such methods.
     """
     scene = env.scene
     if not all(offers(env.live, name) for name in ("get_attr", "set_attr")):

@@ -52,11 +52,7 @@ def results_like_single(each: Beside, why: str) -> Iterator[Demand]:
 
 
 def agreeing(found: Iterable[Beside], where: str) -> list[Beside]:
-    """These calls of rows and their single environments, where both have agreed before.
-
-    Raises:
-        NotExercisedError: If there are none.
-    """
+    """These calls of rows and their single environments, where both have agreed before."""
     kept = list(found)
     if not kept:
         raise NotExercisedError(f"no row agrees with its single environment up to {where}")
@@ -64,31 +60,19 @@ def agreeing(found: Iterable[Beside], where: str) -> list[Beside]:
 
 
 def ends(record: Record) -> list[Beside]:
-    """The ends of episodes, of both.
-
-    Raises:
-        NotExercisedError: If there are none.
-    """
+    """The ends of episodes, of both."""
     found = (each for each in beside(record) if each.kind == "end" and each.sure)
     return agreeing((each for each in found if each.alone_is_over), "the end of an episode")
 
 
 def starts(record: Record) -> list[Beside]:
-    """The starts of episodes that follow others, without a reset of all rows.
-
-    Raises:
-        NotExercisedError: If there are none.
-    """
+    """The starts of episodes that follow others, without a reset of all rows."""
     found = (each for each in beside(record) if each.kind == "start" and each.sure)
     return agreeing((each for each in found if each.episode.by != "reset"), "the end of an episode")
 
 
 def ends_with_starts(record: Record) -> list[tuple[Beside, Beside]]:
-    """The ends of episodes, each with the start of the next one, which may differ.
-
-    Raises:
-        NotExercisedError: If there are none.
-    """
+    """The ends of episodes, each with the start of the next one, which may differ."""
     over = {(each.row, each.place): each for each in ends(record)}
     pairs = [(over.get((each.row, each.place - 1)), each) for each in starts(record)]
     return [(end, start) for end, start in pairs if end is not None]

@@ -39,9 +39,6 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
 
     Nor do truncated episodes whose last steps are rewarded otherwise than others, all in the same
     way: there the time may have been up before the action was taken.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
     """
     judged = False
     for i, found in enumerate(by_row(record)):
@@ -86,9 +83,6 @@ def no_standstill_after_ends(record: Record) -> Iterator[Demand]:
     """A row does not stand still in each step after an end of its own, if it does so rarely else.
 
     It must never do so after a reset: the first action may take effect late by design.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
     """
     first = {(e.row, e.steps[0].number): e.by for e in episodes(record) if e.steps}
     after = {place for place, by in first.items() if by != "reset"}
@@ -100,9 +94,6 @@ def no_standstill_beside_resets(record: Record) -> Iterator[Demand]:
     """A row does not stand still in each step in which another one resets itself.
 
     In DISABLED mode, where rows do not do so, it is the step in which another one ends.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
     """
     found = episodes(record)
     resets = [(e.row, e.start.number) for e in found if e.by == "auto"]
@@ -126,9 +117,6 @@ def _no_standstill(
         asked: These steps, with the row.
         should: What was expected.
         never: The steps in which it never may, or nothing can be told.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
     """
     for i, found in enumerate(by_row(record)):
         # Not those after a step that moved nothing: at a wall a row may stay as long as it likes.

@@ -63,9 +63,6 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     is of another row, explains all of them, or if it is the last rewards that are lost; others are
     noted. Those that are missing at truncations, and at no termination, are wrong as well; and so
     is a length of zero.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
     """
     entries = {id(e): _statistics(e) for found in by_row(record) for e in found if e.over}
     known = {key: entry for key, entry in entries.items() if entry is not None}

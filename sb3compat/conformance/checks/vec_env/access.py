@@ -140,11 +140,7 @@ def missing_attr_raises_and_survives(scene: Scene) -> Iterator[Demand]:
 
 
 def _rows_have_their_limits(scene: Scene, env: Recorded) -> None:
-    """Pass on, unless the single environments answer to any name: then none is missing.
-
-    Raises:
-        NotExercisedError: If they do.
-    """
+    """Pass on, unless the single environments answer to any name: then none is missing."""
     asked = scene.caught(env.get_attr, "__getattr__")
     if asked.failure is None and any(map(callable, asked.result)):
         raise NotExercisedError("its single environments answer to any name")

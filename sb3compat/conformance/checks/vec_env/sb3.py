@@ -95,11 +95,7 @@ def _of_their_shapes(env: Recorded, call: Call) -> Iterator[Demand]:
 
 
 def _must_fit(needed: int) -> None:
-    """Leave environments alone whose observations would fill the memory.
-
-    Raises:
-        NotExercisedError: If so many bytes are too many.
-    """
+    """Leave environments alone whose observations would fill the memory."""
     if needed > _MOST_BYTES:
         raise NotExercisedError(
             f"its spaces are too large: SB3 would need {needed / 2**30:.1f} GiB for them"

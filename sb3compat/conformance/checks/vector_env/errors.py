@@ -115,11 +115,7 @@ class _Played:
 
 
 def _two_actions(scene: Scene) -> tuple[int, Any, Any]:
-    """A seed, the action of the step to be rejected, and another one.
-
-    Raises:
-        NotExercisedError: If there are no two actions.
-    """
+    """A seed, the action of the step to be rejected, and another one."""
     known = scene.subject.actions
     if len(known) < 2 or isinstance(known[0], dict | tuple):
         raise NotExercisedError("there is one action only, or actions are no arrays")
