@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from sb3compat.conformance import (
-    CheckError,
-    Demand,
-    Record,
-    check,
-    contract,
-    expect,
-)
+from sb3compat.conformance import CheckError, Demand, Record, check, contract, expect
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried

@@ -15,10 +15,7 @@ from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, obs_of
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Value
-from sb3compat.conformance.variants import (
-    reset_and_on_before_the_end,
-    reset_and_on_midway,
-)
+from sb3compat.conformance.variants import reset_and_on_before_the_end, reset_and_on_midway
 
 # So many steps after an end are compared.
 _STEPS = 3

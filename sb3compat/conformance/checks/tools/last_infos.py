@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance.checks.tools.evidence import STEPS, equal, is_close
-from sb3compat.conformance.checks.tools.leaks import (
-    ADDED,
-    keys_of_all_steps,
-    same_entry,
-)
+from sb3compat.conformance.checks.tools.leaks import ADDED, keys_of_all_steps, same_entry
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record

@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sb3compat.conformance.checks.tools.evidence import STEPS, bytes_of, distinct, equal, values
-from sb3compat.conformance.checks.tools.scenes import (
-    access_or_refusal,
-    attributes_of_now,
-    returns,
-)
+from sb3compat.conformance.checks.tools.scenes import access_or_refusal, attributes_of_now, returns
 from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError, short

@@ -19,12 +19,7 @@ from sb3compat.conformance.checks.tools.singles import (
     lasts_like_singles,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vec_env.marks import (
-    COMPARED,
-    ENDINGS,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vec_env.marks import COMPARED, ENDINGS, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE

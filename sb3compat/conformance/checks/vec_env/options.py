@@ -12,10 +12,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     options_of,
     telling_options,
 )
-from sb3compat.conformance.checks.vec_env.marks import (
-    DETERMINISTIC,
-    error,
-)
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect

@@ -7,12 +7,7 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools import clauses, comparing
 from sb3compat.conformance.checks.tools.clauses import unchanged_by
 from sb3compat.conformance.checks.tools.comparing import alike
-from sb3compat.conformance.checks.vec_env.marks import (
-    DETERMINISTIC,
-    ENDINGS,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record

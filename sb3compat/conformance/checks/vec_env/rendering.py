@@ -8,11 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sb3compat.conformance.checks.tools import scenes
-from sb3compat.conformance.checks.tools.scenes import (
-    for_a_picture,
-    frames_apart,
-    frames_of_now,
-)
+from sb3compat.conformance.checks.tools.scenes import for_a_picture, frames_apart, frames_of_now
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools import kept, limits, shifted
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
-from sb3compat.conformance.checks.tools.others import (
-    dicts_of_their_own,
-    infos_of_their_own_row,
-)
+from sb3compat.conformance.checks.tools.others import dicts_of_their_own, infos_of_their_own_row
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
     by_ends_before,

@@ -14,11 +14,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     values,
 )
 from sb3compat.conformance.checks.tools.scenes import second_episodes_alike
-from sb3compat.conformance.checks.vec_env.marks import (
-    DETERMINISTIC,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import GYM_RESET, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect

@@ -9,12 +9,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from sb3compat.conformance.checks.tools.limits import (
-    terminal_states_at_the_limit,
-)
-from sb3compat.conformance.checks.tools.singles import (
-    ends,
-)
+from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
+from sb3compat.conformance.checks.tools.singles import ends
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,

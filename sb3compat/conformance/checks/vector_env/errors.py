@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance.checks.tools.scenes import RESULTS
-from sb3compat.conformance.checks.vector_env.marks import (
-    DETERMINISTIC,
-    SYNC,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE

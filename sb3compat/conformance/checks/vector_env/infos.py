@@ -12,11 +12,7 @@ from sb3compat.conformance.checks.tools.leaks import (
     infos_of_their_own_step,
     keys_of_their_own_row,
 )
-from sb3compat.conformance.checks.tools.singles import (
-    entries_of,
-    keys_of,
-    with_infos_of_singles,
-)
+from sb3compat.conformance.checks.tools.singles import entries_of, keys_of, with_infos_of_singles
 from sb3compat.conformance.checks.tools.statistics import statistics_of_the_episode
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
