@@ -40,8 +40,7 @@ def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
                     row=i,
                 )
     yield from infos_count_the_last_step(record)
-    if not record.judged:
-        raise NotExercisedError("no episode ended, or steps have no infos")
+    raise NotExercisedError("no episode ended, or steps have no infos")
 
 
 def infos_count_the_last_step(record: Record) -> Iterator[Demand]:

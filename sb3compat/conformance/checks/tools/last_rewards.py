@@ -72,8 +72,7 @@ def _rewards_of_their_own_step(record: Record) -> Iterator[Demand]:
                 "next episode, as the other rewards do from those that their steps lead to",
                 row=i,
             )
-    if not record.judged:
-        raise NotExercisedError("no formula for the rewards is found, or too few episodes ended")
+    raise NotExercisedError("no formula for the rewards is found, or too few episodes ended")
 
 
 def _steps(episode: Episode) -> list[Sequence[Value]]:

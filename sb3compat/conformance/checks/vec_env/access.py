@@ -7,7 +7,7 @@ from typing import Any
 
 from sb3compat.conformance.checks.tools.evidence import STEPS, bytes_of, distinct, equal, values
 from sb3compat.conformance.checks.tools.scenes import access_or_refusal, attributes_of_now, returns
-from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error, warning
+from sb3compat.conformance.checks.vec_env.marks import ENDINGS, marked
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -23,8 +23,10 @@ _RESETS, _MOST_STEPS, _MOST_SECONDS = 16, 200, 1.0
 _SUB_ENVS = ("sub_envs",)
 _REACHED = ("set_attr_only_named_rows",)
 
+error, warning = marked(group="sub-environments", source=SB3_SOURCE)
 
-@warning(group="sub-environments", source=SB3_SOURCE, after=())
+
+@warning(after=())
 def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     """`set_attr` and `get_attr` work for all rows and for named ones, or say that they do not.
 
@@ -40,7 +42,7 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     )
 
 
-@error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=())
+@error(source=SB3_GUIDE, needs=_SUB_ENVS, after=())
 def set_attr_only_named_rows(scene: Scene) -> Iterator[Demand]:
     """`set_attr(name, value, indices)` sets the attribute in the named rows only.
 
@@ -63,7 +65,7 @@ def _named(scene: Scene) -> tuple[Any, list[int]]:
     return scene.choose(ways)
 
 
-@error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
+@error(source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
 def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     """`get_attr(name, indices)` returns one value for each named row, in the order of `indices`.
 
@@ -98,12 +100,7 @@ def _mark(scene: Scene, env: Recorded) -> None:
         env.set_attr("kit_mark", 10 + i, indices=[i])
 
 
-@warning(
-    group="sub-environments",
-    source=SB3_SOURCE,
-    needs=_SUB_ENVS,
-    after=(*_REACHED, "get_attr_indices"),
-)
+@warning(needs=_SUB_ENVS, after=(*_REACHED, "get_attr_indices"))
 def numpy_int_indices(scene: Scene) -> Iterator[Demand]:
     """`indices` may be an array of NumPy integers, as `np.flatnonzero(dones)` gives.
 
@@ -118,7 +115,7 @@ def numpy_int_indices(scene: Scene) -> Iterator[Demand]:
     yield returns(values, expected)
 
 
-@error(group="sub-environments", source=SB3_SOURCE, needs=_SUB_ENVS, after=BASICS["vec_env"])
+@error(needs=_SUB_ENVS, after=BASICS["vec_env"])
 def missing_attr_raises_and_survives(scene: Scene) -> Iterator[Demand]:
     """`get_attr` raises AttributeError for a missing attribute, and the environment still works.
 
@@ -142,7 +139,7 @@ def _rows_have_their_limits(scene: Scene, env: Recorded) -> None:
         raise NotExercisedError("its single environments answer to any name")
 
 
-@error(group="sub-environments", source=SB3_SOURCE, needs=_SUB_ENVS, after=_REACHED, new=True)
+@error(needs=_SUB_ENVS, after=_REACHED, new=True)
 def has_attr_truthful(scene: Scene) -> Iterator[Demand]:
     """`has_attr(name)` is true exactly if every row's environment has the attribute.
 
@@ -167,7 +164,7 @@ def has_attr_truthful(scene: Scene) -> Iterator[Demand]:
     yield expect("{0}", found, should="True")
 
 
-@error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
+@error(source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
 def env_method_args(scene: Scene) -> Iterator[Demand]:
     """`env_method(name, *args, indices, **kwargs)` calls the named rows with all arguments.
 
@@ -211,7 +208,7 @@ def _calls_no_others(scene: Scene, env: Recorded) -> Iterator[Demand]:
     )
 
 
-@error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=())
+@error(source=SB3_GUIDE, needs=_SUB_ENVS, after=())
 def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
     """`env_is_wrapped(cls, indices)` returns one bool for each named row, and the right one.
 
@@ -253,7 +250,7 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
         yield expect("not {0}", wrapped[0], should="False, as in the single environment", row=0)
 
 
-@error(group="sub-environments", source=_MASKS, after=(*ENDINGS, "obs_after_done_is_reset_obs"))
+@error(source=_MASKS, after=(*ENDINGS, "obs_after_done_is_reset_obs"))
 def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
     """`env_method("action_masks")` has the masks of the new episode where a row has just ended.
 

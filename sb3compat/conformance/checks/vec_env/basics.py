@@ -10,7 +10,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     long_pasts,
     starts_alike_where_none_ended,
 )
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, marked
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import MalformedError, NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -23,8 +23,10 @@ close = PRELUDE["close"]
 
 _BASICS = BASICS["vec_env"]
 
+error, warning = marked(group="spaces", source=SB3_SOURCE)
 
-@error(group="spaces", source=SB3_SOURCE, after=())
+
+@error(after=())
 def num_envs_positive(scene: Scene) -> Iterator[Demand]:
     """`num_envs` is an integer, and at least 1.
 
@@ -37,7 +39,7 @@ def num_envs_positive(scene: Scene) -> Iterator[Demand]:
     )
 
 
-@error(group="spaces", source=SB3_GUIDE, after=("reset_returns_obs_only",))
+@error(source=SB3_GUIDE, after=("reset_returns_obs_only",))
 def spaces_are_single(scene: Scene) -> Iterator[Demand]:
     """`observation_space` and `action_space` are those of one environment, not of the batch.
 
@@ -79,7 +81,7 @@ def spaces_are_single(scene: Scene) -> Iterator[Demand]:
             )
 
 
-@error(group="spaces", source=SB3_SOURCE, needs=("sub_envs",), after=())
+@error(needs=("sub_envs",), after=())
 def render_mode_uniform(scene: Scene) -> Iterator[Demand]:
     """All sub-environments have the same render mode, and `env.render_mode` is that one.
 
@@ -98,7 +100,7 @@ def render_mode_uniform(scene: Scene) -> Iterator[Demand]:
     )
 
 
-@warning(group="spaces", source=SB3_SOURCE, after=())
+@warning(after=())
 def metadata_is_dict(scene: Scene) -> Iterator[Demand]:
     """`metadata` is a dict.
 
@@ -108,7 +110,7 @@ def metadata_is_dict(scene: Scene) -> Iterator[Demand]:
     yield expect("isinstance({0}, dict)", metadata, should="a dict")
 
 
-@error(group="spaces", source=SB3_SOURCE, needs=("sb3",), after=())
+@error(needs=("sb3",), after=())
 def subclasses_vec_env(scene: Scene) -> Iterator[Demand]:
     """Where Stable-Baselines3 is installed, the environment is an instance of its `VecEnv`.
 
@@ -164,7 +166,7 @@ def obs_dtype_matches_space(record: Record) -> Iterator[Demand]:
     yield from dtypes_fit(record)
 
 
-@warning(group="reset", source=SB3_SOURCE)
+@warning(group="reset")
 def reset_infos_n_dicts(record: Record) -> Iterator[Demand]:
     """`env.reset_infos` has n elements, each a dict, after a reset and after steps.
 
@@ -179,9 +181,7 @@ def reset_infos_n_dicts(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(
-    group="reset", source=SB3_SOURCE, needs=("seeding", "repeatable"), after=DETERMINISTIC, new=True
-)
+@error(group="reset", needs=("seeding", "repeatable"), after=DETERMINISTIC, new=True)
 def reset_starts_fresh_episodes(scene: Scene) -> Iterator[Demand]:
     """`reset()` begins a new episode in every row, whatever happened before.
 

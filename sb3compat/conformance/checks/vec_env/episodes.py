@@ -19,7 +19,7 @@ from sb3compat.conformance.checks.tools.singles import (
     lasts_like_singles,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vec_env.marks import COMPARED, ENDINGS, error, warning
+from sb3compat.conformance.checks.vec_env.marks import COMPARED, ENDINGS, marked
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -29,12 +29,10 @@ _FIRST = "obs_after_done_is_reset_obs"
 
 close = PRELUDE["close"]
 
+error, warning = marked(group="episode end", source=SB3_GUIDE)
 
-@error(
-    group="episode end",
-    source=SB3_GUIDE,
-    after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts"),
-)
+
+@error(after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts"))
 def terminal_observation_iff_done(record: Record) -> Iterator[Demand]:
     """`infos[i]` has `terminal_observation` where `dones[i]` is true, and nowhere else.
 
@@ -58,7 +56,7 @@ def terminal_observation_iff_done(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "step_obs_in_space"))
+@error(after=(*ENDINGS, "step_obs_in_space"))
 def terminal_observation_in_space(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is an observation of a single environment, in its space.
 
@@ -71,7 +69,7 @@ def terminal_observation_in_space(record: Record) -> Iterator[Demand]:
             yield in_space(record, step.infos[i]["terminal_observation"], i)
 
 
-@warning(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
+@warning(after=(*ENDINGS, "terminal_observation_in_space"))
 def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
     """`terminal_observation` has the dtype of its space, as `obs` has.
 
@@ -81,12 +79,7 @@ def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
     yield from dtypes_of_lasts_fit(record)
 
 
-@error(
-    group="episode end",
-    source=SB3_GUIDE,
-    after=(*ENDINGS, "terminal_observation_in_space"),
-    without_reference=lasts_unlike_starts,
-)
+@error(after=(*ENDINGS, "terminal_observation_in_space"), without_reference=lasts_unlike_starts)
 def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is not the first observation of the next episode.
 
@@ -103,8 +96,6 @@ def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="episode end",
-    source=SB3_GUIDE,
     after=(*ENDINGS, "terminal_observation_in_space"),
     without_reference=all_of(starts_drawn_anew, starts_unlike_lasts),
 )
@@ -119,8 +110,6 @@ def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
 
 
 autoreset_like_reset = error(
-    group="episode end",
-    source=SB3_GUIDE,
     after=(
         *ENDINGS,
         "step_obs_in_space",
@@ -129,13 +118,11 @@ autoreset_like_reset = error(
         "seed_used_once",
         "rows_independent",
         "no_phantom_transition",
-    ),
+    )
 )(first_observations.autoreset_like_reset)
 
 
 @error(
-    group="episode end",
-    source=SB3_GUIDE,
     after=(*COMPARED, "terminal_observation_in_space", "terminal_observation_not_reset_obs"),
     without_reference=all_of(lasts_moved_on, last_as_in_first_episode),
 )
@@ -149,14 +136,12 @@ def terminal_observation_is_last(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="episode end",
-    source=SB3_GUIDE,
     after=(
         *ENDINGS,
         "terminal_observation_in_space",
         "terminal_observation_is_last",
         "obs_after_done_is_reset_obs",
-    ),
+    )
 )
 def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is computed like the observations of all other steps.
@@ -170,7 +155,5 @@ def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
 
 
 last_reward_like_others = error(
-    group="episode end",
-    source=SB3_GUIDE,
-    after=(*ENDINGS, "rewards_shape", "episode_statistics_of_the_episode"),
+    after=(*ENDINGS, "rewards_shape", "episode_statistics_of_the_episode")
 )(last_rewards.last_reward_like_others)

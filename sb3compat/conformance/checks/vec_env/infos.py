@@ -17,13 +17,7 @@ from sb3compat.conformance.checks.tools.singles import (
     starts,
 )
 from sb3compat.conformance.checks.tools.statistics import statistics_of_the_episode
-from sb3compat.conformance.checks.vec_env.marks import (
-    COMPARED,
-    DUMMY_VEC_ENV,
-    ENDINGS,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vec_env.marks import COMPARED, DUMMY_VEC_ENV, ENDINGS, marked
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -38,9 +32,10 @@ _INFOS = (
 )
 MONITOR = SB3_SOURCE.replace("vec_env/base_vec_env", "monitor")
 
+error, warning = marked(group="episode end", source=DUMMY_VEC_ENV)
+
 
 @error(
-    group="episode end",
     source=MONITOR,
     after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts", "infos_unchanged_by_later_steps"),
 )
@@ -63,7 +58,7 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     raise NotExercisedError("no episode ended, or each step ends all of them")
 
 
-@error(group="episode end", source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
+@error(source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
 def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos[i]["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
@@ -76,7 +71,7 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     yield from statistics_of_the_episode(record)
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=_INFOS)
+@error(after=_INFOS)
 def infos_without_old_entries(record: Record) -> Iterator[Demand]:
     """`infos[i]` has no entry that is left from the end of the episode before.
 
@@ -86,7 +81,7 @@ def infos_without_old_entries(record: Record) -> Iterator[Demand]:
     yield from infos_of_their_own_step(record)
 
 
-@warning(group="episode end", source=DUMMY_VEC_ENV, after=_INFOS)
+@warning(after=_INFOS)
 def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     """`infos[i]` has no empty entry because another row has that entry.
 
@@ -97,8 +92,6 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="episode end",
-    source=DUMMY_VEC_ENV,
     after=(*COMPARED, "reset_infos_n_dicts", "reset_infos_others_unchanged"),
     without_reference=reset_infos_of_new_resets,
 )
@@ -113,7 +106,7 @@ def reset_infos_updated_on_autoreset(record: Record) -> Iterator[Demand]:
         yield from info_carried(start, got, "the info of the new reset")
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "reset_infos_n_dicts"))
+@error(after=(*ENDINGS, "reset_infos_n_dicts"))
 def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
     """Where a row is not done, `env.reset_infos[i]` stays as it was.
 
@@ -134,8 +127,6 @@ def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="episode end",
-    source=DUMMY_VEC_ENV,
     after=(*COMPARED, "reset_infos_n_dicts", "rewards_shape"),
     without_reference=infos_unlike_those_of_resets,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools import life
-from sb3compat.conformance.checks.vec_env.marks import error, warning
+from sb3compat.conformance.checks.vec_env.marks import marked
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -14,11 +14,13 @@ from sb3compat.conformance.subject.actions import batch
 
 _AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_returns")
 
+error, warning = marked(group="life", source=SB3_SOURCE)
 
-close_returns = error(group="life", source=SB3_SOURCE, after=())(life.close_returns)
+
+close_returns = error(after=())(life.close_returns)
 
 
-@warning(group="life", source=SB3_SOURCE, after=("close_returns",))
+@warning(after=("close_returns",))
 def close_idempotent(scene: Scene) -> Iterator[Demand]:
     """`close()` may be called twice.
 
@@ -32,12 +34,10 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is None", error, should="None, as it is closed already")
 
 
-close_closes_what_it_wraps = error(group="life", source=SB3_SOURCE, after=("close_returns",))(
-    life.close_closes_what_it_wraps
-)
+close_closes_what_it_wraps = error(after=("close_returns",))(life.close_closes_what_it_wraps)
 
 
-@warning(group="life", source=SB3_SOURCE, after=_AFTER_ERRORS)
+@warning(after=_AFTER_ERRORS)
 def close_after_error(scene: Scene) -> Iterator[Demand]:
     """`close()` works after a failed call, and returns.
 
@@ -51,7 +51,7 @@ def close_after_error(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is None", error, should="None, also after an error")
 
 
-@warning(group="life", source=SB3_SOURCE, needs=("sub_envs",), after=())
+@warning(needs=("sub_envs",), after=())
 def worker_exception_keeps_type(scene: Scene) -> Iterator[Demand]:
     """An exception in a sub-environment arrives with its own type.
 
@@ -69,11 +69,9 @@ def worker_exception_keeps_type(scene: Scene) -> Iterator[Demand]:
     )
 
 
-nothing_left_after_close = error(
-    group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "close_idempotent"), new=True
-)(life.nothing_left_after_close)
+nothing_left_after_close = error(after=(*BASICS["vec_env"], "close_idempotent"), new=True)(
+    life.nothing_left_after_close
+)
 
 
-memory_does_not_grow = warning(
-    group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "dones_shape")
-)(life.memory_does_not_grow)
+memory_does_not_grow = warning(after=(*BASICS["vec_env"], "dones_shape"))(life.memory_does_not_grow)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from sb3compat.conformance.contract import BASICS, SB3_SOURCE, check
+from sb3compat.conformance.checks.tools import marking
+from sb3compat.conformance.contract import BASICS, SB3_SOURCE
 
-error = partial(check, "vec_env", severity="error")
-warning = partial(check, "vec_env", severity="warning")
+marked = partial(marking.marked, "vec_env")
 
 # The checks before those that compare two instances, and before those of ends of episodes.
 DETERMINISTIC = (*BASICS["vec_env"], "same_seed_same_trajectory")

@@ -12,7 +12,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     options_of,
     telling_options,
 )
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, marked
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -27,6 +27,8 @@ _MEANINGLESS = {"nothing": 0}
 _NAMED = "no reset looks for options by name, or it needs those that it looks for"
 
 stable = PRELUDE["stable"]
+
+error, _ = marked(group="options", source=SB3_SOURCE)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _starts_like(
     yield expect(condition, *values, what="({0}, {1})", should=f"{got}, {given}", row=i)
 
 
-@error(group="options", source=SB3_SOURCE, needs=("options", "seeding"), after=_RESET_INFOS)
+@error(needs=("options", "seeding"), after=_RESET_INFOS)
 def options_reach_env(scene: Scene) -> Iterator[Demand]:
     """Options given to `set_options` reach every row's environment at the next reset.
 
@@ -98,12 +100,7 @@ def options_reach_env(scene: Scene) -> Iterator[Demand]:
         )
 
 
-@error(
-    group="options",
-    source=SB3_SOURCE,
-    needs=("seeding",),
-    after=(*_RESET_INFOS, "options_reach_env"),
-)
+@error(needs=("seeding",), after=(*_RESET_INFOS, "options_reach_env"))
 def options_per_row(scene: Scene) -> Iterator[Demand]:
     """A list given to `set_options` holds the options of each row.
 
@@ -152,8 +149,6 @@ def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
 
 
 @error(
-    group="options",
-    source=SB3_SOURCE,
     needs=("seeding",),
     after=(*_RESET_INFOS, "options_reach_env", "reset_infos_updated_on_autoreset"),
 )
@@ -222,12 +217,7 @@ def _no_end_looks_into(env: Recorded, options: Recorded) -> Iterator[Demand]:
         own -= {*names.live}  # ordinary steps look for these, too
 
 
-@error(
-    group="options",
-    source=SB3_SOURCE,
-    needs=("seeding",),
-    after=(*_RESET_INFOS, "options_reach_env"),
-)
+@error(needs=("seeding",), after=(*_RESET_INFOS, "options_reach_env"))
 def options_copied(scene: Scene) -> Iterator[Demand]:
     """`set_options` copies the dict: later changes by the caller make no difference.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools import clauses, comparing
 from sb3compat.conformance.checks.tools.clauses import unchanged_by
 from sb3compat.conformance.checks.tools.comparing import alike
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, marked
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -15,8 +15,10 @@ from sb3compat.conformance.variants import in_one_array, with_writing
 
 _BASICS = BASICS["vec_env"]
 
+error, warning = marked(group="ownership", source=SB3_GUIDE)
 
-@error(group="ownership", source=SB3_GUIDE)
+
+@error()
 def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the observations, rewards and dones that a step returned.
 
@@ -28,7 +30,7 @@ def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
         yield from unchanged_by(record, call, "step", "a later step")
 
 
-@warning(group="ownership", source=SB3_GUIDE, after=(*_BASICS, "outputs_unchanged_by_later_steps"))
+@warning(after=(*_BASICS, "outputs_unchanged_by_later_steps"))
 def outputs_unchanged_by_reset(record: Record) -> Iterator[Demand]:
     """A reset does not change the observations, rewards and dones that a step returned.
 
@@ -39,7 +41,7 @@ def outputs_unchanged_by_reset(record: Record) -> Iterator[Demand]:
         yield from unchanged_by(record, call, "reset", "the reset")
 
 
-@error(group="ownership", source=SB3_GUIDE, after=ENDINGS)
+@error(after=ENDINGS)
 def terminal_observation_not_aliased(record: Record) -> Iterator[Demand]:
     """`terminal_observation` has memory of its own, which nothing writes to later.
 
@@ -61,7 +63,7 @@ def terminal_observation_not_aliased(record: Record) -> Iterator[Demand]:
             yield expect("equal({0}, {1})", last, was, should=should, row=i, like=was)
 
 
-@error(group="ownership", source=SB3_GUIDE, after=(*_BASICS, "infos_n_dicts"))
+@error(after=(*_BASICS, "infos_n_dicts"))
 def infos_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the infos that a step returned.
 
@@ -76,13 +78,7 @@ def infos_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
             yield expect("unchanged({0}, {1})", now, was, should=should, row=i, like=was)
 
 
-@error(
-    group="ownership",
-    source=SB3_GUIDE,
-    needs=("seeding",),
-    after=DETERMINISTIC,
-    variant=with_writing,
-)
+@error(needs=("seeding",), after=DETERMINISTIC, variant=with_writing)
 def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
     """Writing into observations, rewards, dones and infos does not change the environment.
 
@@ -92,13 +88,9 @@ def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterato
     yield from alike(record, twin, "as in an instance whose results were not written into")
 
 
-actions_unchanged = error(group="ownership", source=SB3_GUIDE)(clauses.actions_unchanged)
+actions_unchanged = error()(clauses.actions_unchanged)
 
 
 actions_not_kept = warning(
-    group="ownership",
-    source=SB3_GUIDE,
-    needs=("seeding",),
-    after=(*DETERMINISTIC, "actions_unchanged"),
-    variant=in_one_array,
+    needs=("seeding",), after=(*DETERMINISTIC, "actions_unchanged"), variant=in_one_array
 )(comparing.actions_not_kept)

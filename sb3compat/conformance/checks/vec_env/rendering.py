@@ -9,7 +9,7 @@ import numpy as np
 
 from sb3compat.conformance.checks.tools import scenes
 from sb3compat.conformance.checks.tools.scenes import for_a_picture, frames_apart, frames_of_now
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, marked
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -20,8 +20,10 @@ from sb3compat.conformance.values import Value
 
 equal = PRELUDE["equal"]
 
+error, warning = marked(group="rendering", source=SB3_SOURCE)
 
-@error(group="rendering", source=SB3_SOURCE, needs=("render",))
+
+@error(needs=("render",))
 def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
     """With the render mode `rgb_array`, `get_images()` gives n frames, one for each row.
 
@@ -82,7 +84,7 @@ def _of_their_own_rows(env: Recorded) -> Iterator[Demand]:
             )
 
 
-@warning(group="rendering", source=SB3_SOURCE)
+@warning()
 def render_mismatch_warns(scene: Scene) -> Iterator[Demand]:
     """`render(mode)` with another mode than `render_mode` warns and returns None.
 
@@ -104,6 +106,6 @@ def render_mismatch_warns(scene: Scene) -> Iterator[Demand]:
     yield expect("{0}[1] > 0", warned, what="{0}[1]", should="at least one warning")
 
 
-reading_changes_nothing = error(
-    group="rendering", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC
-)(scenes.reading_changes_nothing)
+reading_changes_nothing = error(needs=("seeding",), after=DETERMINISTIC)(
+    scenes.reading_changes_nothing
+)

@@ -18,13 +18,7 @@ from sb3compat.conformance.checks.tools.standstill import (
     no_standstill_after_ends,
     no_standstill_beside_resets,
 )
-from sb3compat.conformance.checks.vec_env.marks import (
-    COMPARED,
-    DETERMINISTIC,
-    ENDINGS,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vec_env.marks import COMPARED, DETERMINISTIC, ENDINGS, marked
 from sb3compat.conformance.contract import SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Record
@@ -33,10 +27,11 @@ from sb3compat.conformance.replays import beside
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
 _COMPARED = (*COMPARED, "rewards_shape")
 
+error, warning = marked(group="episode end", source=SB3_GUIDE)
+
 
 @error(
     group="step",
-    source=SB3_GUIDE,
     needs=("reference", "seeding", "separate_rows"),
     after=(
         *DETERMINISTIC,
@@ -68,12 +63,7 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
             yield obs_like_single(each, "the single environment's observation")
 
 
-@error(
-    group="episode end",
-    source=SB3_GUIDE,
-    after=(*_COMPARED, "rows_independent"),
-    without_reference=no_standstill_after_ends,
-)
+@error(after=(*_COMPARED, "rows_independent"), without_reference=no_standstill_after_ends)
 def no_phantom_transition(record: Record) -> Iterator[Demand]:
     """The step after the end of an episode is an ordinary one: it takes the action.
 
@@ -88,8 +78,6 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
 
 
 nothing_kept_over_ends = warning(
-    group="episode end",
-    source=SB3_GUIDE,
     needs=("seeding", "repeatable", "separate_rows"),
     after=(
         *_COMPARED,
@@ -109,8 +97,6 @@ def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="episode end",
-    source=SB3_GUIDE,
     needs=("separate_rows",),
     after=(*_COMPARED, "unseeded_resets_repeatable"),
     without_reference=_by_other_actions_and_standstill,
@@ -134,9 +120,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
         yield obs_like_single(each, "as without an end in another row")
 
 
-limits_by_row = error(
-    group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=ENDINGS
-)(limits.limits_by_row)
+limits_by_row = error(needs=("separate_rows",), after=ENDINGS)(limits.limits_by_row)
 
 
 rows_are_alike = error(
@@ -156,9 +140,6 @@ rows_are_alike = error(
 )(shifted.rows_are_alike)
 
 
-endings_together = error(
-    group="episode end",
-    source=SB3_GUIDE,
-    needs=_ALIKE,
-    after=(*_COMPARED, "rows_are_alike"),
-)(shifted.endings_together)
+endings_together = error(needs=_ALIKE, after=(*_COMPARED, "rows_are_alike"))(
+    shifted.endings_together
+)

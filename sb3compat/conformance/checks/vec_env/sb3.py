@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error
+from sb3compat.conformance.checks.vec_env.marks import ENDINGS, marked
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -35,6 +35,8 @@ _MOST_BYTES = 2**30
 _PER_VALUE = 8 * 4 * 4 * 2
 # Copies in double precision that running statistics take.
 _STATISTICS = 10
+
+error, _ = marked(group="working with SB3", source=_RL_TIPS)
 
 
 def _wrapped(
@@ -102,7 +104,7 @@ def _must_fit(needed: int) -> None:
         )
 
 
-@error(group="working with SB3", source=_WRAPPERS.format("vec_monitor"), needs=_SB3, after=_USUAL)
+@error(source=_WRAPPERS.format("vec_monitor"), needs=_SB3, after=_USUAL)
 def works_under_vec_monitor(scene: Scene) -> Iterator[Demand]:
     """`VecMonitor` counts the rewards and steps of each episode.
 
@@ -135,12 +137,7 @@ def works_under_vec_monitor(scene: Scene) -> Iterator[Demand]:
             counts[i], returns[i], sizes[i] = 0, 0.0, 0.0
 
 
-@error(
-    group="working with SB3",
-    source=_WRAPPERS.format("vec_normalize"),
-    needs=_SB3,
-    after=(*_USUAL, "dones_bool_array"),
-)
+@error(source=_WRAPPERS.format("vec_normalize"), needs=_SB3, after=(*_USUAL, "dones_bool_array"))
 def works_under_vec_normalize(scene: Scene) -> Iterator[Demand]:
     """`VecNormalize` normalises observations, rewards and `terminal_observation`.
 
@@ -165,12 +162,7 @@ def works_under_vec_normalize(scene: Scene) -> Iterator[Demand]:
             space.spaces.update(parts)
 
 
-@error(
-    group="working with SB3",
-    source=_WRAPPERS.format("stacked_observations"),
-    needs=_SB3,
-    after=_USUAL,
-)
+@error(source=_WRAPPERS.format("stacked_observations"), needs=_SB3, after=_USUAL)
 def works_under_vec_frame_stack(scene: Scene) -> Iterator[Demand]:
     """`VecFrameStack` stacks observations, and `terminal_observation` on those before it.
 
@@ -186,7 +178,7 @@ def works_under_vec_frame_stack(scene: Scene) -> Iterator[Demand]:
         yield from _of_their_shapes(env, call)
 
 
-@error(group="working with SB3", source=_WRAPPERS.format("vec_check_nan"), needs=_SB3, after=_USUAL)
+@error(source=_WRAPPERS.format("vec_check_nan"), needs=_SB3, after=_USUAL)
 def works_under_vec_check_nan(scene: Scene) -> Iterator[Demand]:
     """`VecCheckNan` finds neither NaN nor infinity in observations and rewards.
 
@@ -201,12 +193,7 @@ def works_under_vec_check_nan(scene: Scene) -> Iterator[Demand]:
     yield from map(_works, _walk(env))
 
 
-@error(
-    group="working with SB3",
-    source=_WRAPPERS.format("vec_transpose"),
-    needs=(*_SB3, "image_obs"),
-    after=_USUAL,
-)
+@error(source=_WRAPPERS.format("vec_transpose"), needs=(*_SB3, "image_obs"), after=_USUAL)
 def works_under_vec_transpose_image(scene: Scene) -> Iterator[Demand]:
     """`VecTransposeImage` puts the channels of images first, in `terminal_observation` too.
 
@@ -225,12 +212,7 @@ def works_under_vec_transpose_image(scene: Scene) -> Iterator[Demand]:
         yield from _of_their_shapes(env, call)
 
 
-@error(
-    group="working with SB3",
-    source=_WRAPPERS.format("vec_extract_dict_obs"),
-    needs=(*_SB3, "dict_obs"),
-    after=_USUAL,
-)
+@error(source=_WRAPPERS.format("vec_extract_dict_obs"), needs=(*_SB3, "dict_obs"), after=_USUAL)
 def works_under_vec_extract_dict_obs(scene: Scene) -> Iterator[Demand]:
     """`VecExtractDictObs` takes one entry out of observations and `terminal_observation`.
 
@@ -250,7 +232,7 @@ def works_under_vec_extract_dict_obs(scene: Scene) -> Iterator[Demand]:
             yield expect("inside({1}, {0})", last, own, should="the entry alone", row=i)
 
 
-@error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
+@error(needs=_SB3, after=_TRAINS)
 def trains_ppo(scene: Scene) -> Iterator[Demand]:
     """PPO trains on the environment for a few hundred steps, or 64 if these take long.
 
@@ -260,7 +242,7 @@ def trains_ppo(scene: Scene) -> Iterator[Demand]:
     yield from _train(scene.make(), "PPO", settings, 16 * scene.n)
 
 
-@error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
+@error(needs=_SB3, after=_TRAINS)
 def trains_off_policy(scene: Scene) -> Iterator[Demand]:
     """DQN, or SAC where actions are continuous, trains for a few hundred steps, or 64 slow ones.
 

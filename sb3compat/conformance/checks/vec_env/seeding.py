@@ -14,7 +14,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     values,
 )
 from sb3compat.conformance.checks.tools.scenes import second_episodes_alike
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, marked
 from sb3compat.conformance.contract import GYM_RESET, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -33,8 +33,10 @@ _SEEDS = 3
 
 equal = PRELUDE["equal"]
 
+error, warning = marked(group="seeding", source=SB3_SOURCE)
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seed_method",), after=())
+
+@error(needs=("seed_method",), after=())
 def seed_returns_n(scene: Scene) -> Iterator[Demand]:
     """`seed(s)` returns a sequence of n seeds, one for each row.
 
@@ -46,7 +48,7 @@ def seed_returns_n(scene: Scene) -> Iterator[Demand]:
     yield expect(known, seeds, should=f"a list of {scene.n} seeds")
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), variant=again)
+@error(needs=("seeding",), variant=again)
 def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """The same seed and the same actions give the same observations, rewards and dones.
 
@@ -61,12 +63,12 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     )
 
 
-unseeded_resets_repeatable = warning(
-    group="seeding", source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC
-)(scenes.unseeded_resets_repeatable)
+unseeded_resets_repeatable = warning(source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC)(
+    scenes.unseeded_resets_repeatable
+)
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, variant=seeded_late)
+@error(needs=("seeding",), after=_SEEDED, variant=seeded_late)
 def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[Demand]:
     """`seed(s)` changes nothing until the next `reset()`, the rows' own resets included.
 
@@ -76,7 +78,7 @@ def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[De
     yield from alike(record, twin, "as without the call of seed, since there was no reset")
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)
+@error(needs=("seeding",), after=_SEEDED)
 def seed_used_once(scene: Scene) -> Iterator[Demand]:
     """A seed is used for one reset; the next one draws something new.
 
@@ -142,7 +144,7 @@ def _of_row(calls: list[Call], i: int) -> list[Value]:
     return [call.obs.row(i) for call in calls]
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, new=True)
+@error(needs=("seeding",), after=_SEEDED, new=True)
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed has an effect on the same instance, as the first seed had.
 
@@ -169,9 +171,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
     yield from second_episodes_alike(scene)
 
 
-@warning(
-    group="seeding", source=SB3_SOURCE, needs=("seeding",), after=(*_SEEDED, "seed_works_again")
-)
+@warning(needs=("seeding",), after=(*_SEEDED, "seed_works_again"))
 def large_seeds_accepted(scene: Scene) -> Iterator[Demand]:
     """`seed(s)` takes any seed that fits into 32 bits, and None, which draws one.
 
@@ -192,7 +192,7 @@ def large_seeds_accepted(scene: Scene) -> Iterator[Demand]:
     yield expect("distinct({1}) > 1", starts[0], Several(starts), should=should)
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding", "separate_rows"), after=_SEEDED)
+@error(needs=("seeding", "separate_rows"), after=_SEEDED)
 def seeds_differ_by_row(scene: Scene) -> Iterator[Demand]:
     """Row i is reset with the seed `s + i`, so that the rows differ.
 

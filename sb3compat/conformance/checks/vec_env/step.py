@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.clauses import batch_in_space
 from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.tools.scenes import Twins
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, marked
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -17,8 +17,10 @@ from sb3compat.conformance.variants import in_two_halves
 
 _BASICS = BASICS["vec_env"]
 
+error, warning = marked(group="step", source=SB3_SOURCE)
 
-@error(group="step", source=SB3_GUIDE, after=("reset_returns_obs_only",))
+
+@error(source=SB3_GUIDE, after=("reset_returns_obs_only",))
 def step_returns_four(record: Record) -> Iterator[Demand]:
     """`step(actions)` returns observations, rewards, dones and infos.
 
@@ -34,7 +36,7 @@ def step_returns_four(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=SB3_SOURCE)
+@error()
 def rewards_shape(record: Record) -> Iterator[Demand]:
     """`rewards` is a NumPy array of n numbers.
 
@@ -51,7 +53,7 @@ def rewards_shape(record: Record) -> Iterator[Demand]:
         )
 
 
-@warning(group="step", source=SB3_SOURCE, after=(*_BASICS, "rewards_shape"))
+@warning(after=(*_BASICS, "rewards_shape"))
 def rewards_float32(record: Record) -> Iterator[Demand]:
     """`rewards` has the dtype float32, as in `DummyVecEnv`.
 
@@ -62,7 +64,7 @@ def rewards_float32(record: Record) -> Iterator[Demand]:
         yield expect("{0}.dtype == np.float32", step.rewards, what="{0}.dtype", should="float32")
 
 
-@error(group="step", source=SB3_SOURCE)
+@error()
 def dones_shape(record: Record) -> Iterator[Demand]:
     """`dones` has n elements, each true or false.
 
@@ -77,7 +79,7 @@ def dones_shape(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=SB3_SOURCE, after=(*_BASICS, "dones_shape"))
+@error(after=(*_BASICS, "dones_shape"))
 def dones_bool_array(record: Record) -> Iterator[Demand]:
     """`dones` is a NumPy array of bools.
 
@@ -92,7 +94,7 @@ def dones_bool_array(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=SB3_GUIDE)
+@error(source=SB3_GUIDE)
 def infos_n_dicts(record: Record) -> Iterator[Demand]:
     """`infos` has n elements, each a dict.
 
@@ -108,7 +110,7 @@ def infos_n_dicts(record: Record) -> Iterator[Demand]:
         )
 
 
-@warning(group="step", source=SB3_SOURCE, after=(*_BASICS, "infos_n_dicts"))
+@warning(after=(*_BASICS, "infos_n_dicts"))
 def infos_is_list(record: Record) -> Iterator[Demand]:
     """`infos` is a list.
 
@@ -119,7 +121,7 @@ def infos_is_list(record: Record) -> Iterator[Demand]:
         yield expect("isinstance({0}, list)", step.infos.held, what="type({0})", should="list")
 
 
-@error(group="step", source=SB3_SOURCE, after=(*_BASICS, "infos_n_dicts"))
+@error(after=(*_BASICS, "infos_n_dicts"))
 def infos_distinct(record: Record) -> Iterator[Demand]:
     """Each row has an info dict of its own.
 
@@ -136,7 +138,7 @@ def infos_distinct(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=SB3_GUIDE, after=(*_BASICS, "dones_shape", "reset_obs_in_space"))
+@error(source=SB3_GUIDE, after=(*_BASICS, "dones_shape", "reset_obs_in_space"))
 def step_obs_in_space(record: Record) -> Iterator[Demand]:
     """`step` returns a batch of n observations, each of them in `observation_space`.
 
@@ -146,9 +148,7 @@ def step_obs_in_space(record: Record) -> Iterator[Demand]:
         yield from batch_in_space(record, step)
 
 
-@error(
-    group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC, variant=in_two_halves
-)
+@error(needs=("seeding",), after=DETERMINISTIC, variant=in_two_halves)
 def step_equals_async_wait(record: Record, twin: Record) -> Iterator[Demand]:
     """`step(actions)` returns the results of `step_async(actions)` and `step_wait()`.
 
@@ -157,7 +157,7 @@ def step_equals_async_wait(record: Record, twin: Record) -> Iterator[Demand]:
     yield from alike(record, twin, "as from step")
 
 
-@warning(group="step", source=SB3_GUIDE)
+@warning(source=SB3_GUIDE)
 def wrong_action_count_rejected(scene: Scene) -> Iterator[Demand]:
     """Fewer actions than rows raise an error.
 
@@ -170,7 +170,7 @@ def wrong_action_count_rejected(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is not None", error, should=f"an exception, as there are {scene.n} rows")
 
 
-@warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+@warning(needs=("seeding",), after=DETERMINISTIC)
 def double_step_async_rejected(scene: Scene) -> Iterator[Demand]:
     """A second `step_async` while one is pending raises an error, or takes the place of the first.
 
@@ -192,7 +192,7 @@ def double_step_async_rejected(scene: Scene) -> Iterator[Demand]:
     yield from twins.same(one, other, why)
 
 
-@warning(group="step", source=SB3_SOURCE)
+@warning()
 def step_wait_without_async_rejected(scene: Scene) -> Iterator[Demand]:
     """`step_wait()` before any `step_async` raises an error.
 
@@ -203,7 +203,7 @@ def step_wait_without_async_rejected(scene: Scene) -> Iterator[Demand]:
     yield expect("isinstance({0}, Exception)", error, should="an exception")
 
 
-@error(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+@error(needs=("seeding",), after=DETERMINISTIC)
 def reset_cancels_pending_step(scene: Scene) -> Iterator[Demand]:
     """`reset()` cancels a pending step: nothing of it shows afterwards.
 

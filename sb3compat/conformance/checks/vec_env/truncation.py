@@ -11,13 +11,7 @@ import gymnasium as gym
 
 from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
 from sb3compat.conformance.checks.tools.singles import ends
-from sb3compat.conformance.checks.vec_env.marks import (
-    COMPARED,
-    DUMMY_VEC_ENV,
-    ENDINGS,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vec_env.marks import COMPARED, DUMMY_VEC_ENV, ENDINGS, marked
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -32,8 +26,10 @@ NO_TRUNCATION = (
 # So many ends at the time limit, and the time for the steps up to them.
 _CUTS, _MOST_SECONDS = 5, 1.0
 
+error, warning = marked(group="episode end", source=DUMMY_VEC_ENV)
 
-@warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)
+
+@warning(after=ENDINGS)
 def truncated_flag_present(record: Record) -> Iterator[Demand]:
     """`infos[i]` has `TimeLimit.truncated` where `dones[i]` is true.
 
@@ -53,11 +49,7 @@ def truncated_flag_present(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(
-    group="episode end",
-    source=DUMMY_VEC_ENV,
-    after=(*ENDINGS, "terminal_observation_in_space", "truncated_flag_exclusive"),
-)
+@error(after=(*ENDINGS, "terminal_observation_in_space", "truncated_flag_exclusive"))
 def terminal_states_are_no_truncations(record: Record) -> Iterator[Demand]:
     """`TimeLimit.truncated` is false in a terminal state, also in the last step of a time limit.
 
@@ -99,12 +91,7 @@ def _flag_of_running_rows_or_at_the_limit(scene: Scene) -> Iterator[Demand]:
         yield from _other_rows_are_not_truncated(env.record, step)
 
 
-@error(
-    group="episode end",
-    source=DUMMY_VEC_ENV,
-    after=COMPARED,
-    without_reference=_flag_of_running_rows_or_at_the_limit,
-)
+@error(after=COMPARED, without_reference=_flag_of_running_rows_or_at_the_limit)
 def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
     """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
 
@@ -200,7 +187,7 @@ def _only_truncated_at(limit: int, env: gym.Env[Any, Any]) -> bool:
     return cut
 
 
-@warning(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "truncated_flag_present"))
+@warning(after=(*ENDINGS, "truncated_flag_present"))
 def truncated_flag_is_bool(record: Record) -> Iterator[Demand]:
     """`TimeLimit.truncated` is a bool.
 

@@ -14,15 +14,17 @@ from sb3compat.conformance.checks.tools.scenes import (
     frames_of_now,
     returns,
 )
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, marked
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Drawn
 from sb3compat.conformance.scene import Scene
 
+error, warning = marked(group="life", source=SYNC)
 
-@warning(group="sub-environments", source=SYNC, after=())
+
+@warning(group="sub-environments", after=())
 def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     """`set_attr` and `get_attr` work, or there are none.
 
@@ -34,7 +36,7 @@ def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     yield from access_or_refusal(scene.make())
 
 
-@error(group="sub-environments", source=SYNC, needs=("sub_envs",))
+@error(group="sub-environments", needs=("sub_envs",))
 def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     """`set_attr` sets a list row by row, another value in all; `get_attr`, `call` return n values.
 
@@ -106,13 +108,12 @@ reading_changes_nothing = error(
 )(scenes.reading_changes_nothing)
 
 
-close_returns = error(
-    group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=()
-)(life.close_returns)
+close_returns = error(source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())(
+    life.close_returns
+)
 
 
 @warning(
-    group="life",
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
     after=(*BASICS["vector_env"], "close_returns"),
 )
@@ -132,13 +133,12 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
 
 
 close_closes_what_it_wraps = error(
-    group="life",
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper",
     after=(*BASICS["vector_env"], "close_returns"),
 )(life.close_closes_what_it_wraps)
 
 
-@warning(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper")
+@warning(source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper")
 def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
     """A wrapper that is garbage collected does not close the environment below it.
 
@@ -162,15 +162,12 @@ def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
 
 
 nothing_left_after_close = error(
-    group="life",
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
     after=(*BASICS["vector_env"], "close_idempotent"),
     new=True,
 )(life.nothing_left_after_close)
 
 
-memory_does_not_grow = warning(
-    group="life",
-    source=SYNC,
-    after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
-)(life.memory_does_not_grow)
+memory_does_not_grow = warning(after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"))(
+    life.memory_does_not_grow
+)

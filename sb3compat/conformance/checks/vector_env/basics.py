@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 
 from sb3compat.conformance.checks.tools.clauses import dtypes_fit
-from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, error, warning
+from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, marked
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
@@ -14,6 +14,8 @@ from sb3compat.conformance.scene import Scene
 
 # Random actions by which spaces are compared.
 _SAMPLES = 20
+
+error, warning = marked(group="step", source=STEP)
 
 
 @error(group="declarations", source=GYM_AUTORESET, after=())
@@ -112,7 +114,7 @@ def reset_returns_two(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=STEP, after=("reset_returns_two",))
+@error(after=("reset_returns_two",))
 def step_returns_five(record: Record) -> Iterator[Demand]:
     """`step(actions)` returns observations, rewards, terminations, truncations and infos.
 
@@ -127,7 +129,7 @@ def step_returns_five(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=STEP, after=(*BASICS["vector_env"], "batched_spaces_match_single"))
+@error(after=(*BASICS["vector_env"], "batched_spaces_match_single"))
 def obs_in_batched_space(record: Record) -> Iterator[Demand]:
     """Observations of `reset` and `step` are inside `observation_space`.
 
@@ -140,7 +142,7 @@ def obs_in_batched_space(record: Record) -> Iterator[Demand]:
         yield expect("inside({1}, {0})", call.obs, space, should=should)
 
 
-@error(group="step", source=STEP, after=(*BASICS["vector_env"], "obs_in_batched_space"))
+@error(after=(*BASICS["vector_env"], "obs_in_batched_space"))
 def obs_dtype_matches_space(record: Record) -> Iterator[Demand]:
     """Observations have the dtype of `observation_space`.
 
@@ -151,7 +153,7 @@ def obs_dtype_matches_space(record: Record) -> Iterator[Demand]:
     yield from dtypes_fit(record)
 
 
-@error(group="step", source=STEP)
+@error()
 def rewards_shape(record: Record) -> Iterator[Demand]:
     """`rewards` is a numeric array of shape `(num_envs,)`.
 
@@ -168,7 +170,7 @@ def rewards_shape(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="step", source=STEP, after=("step_returns_five",))
+@error(after=("step_returns_five",))
 def flags_shape(record: Record) -> Iterator[Demand]:
     """`terminations` and `truncations` are arrays of shape `(num_envs,)`.
 
@@ -184,7 +186,7 @@ def flags_shape(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(group="step", source=STEP)
+@error()
 def flags_are_bool(record: Record) -> Iterator[Demand]:
     """`terminations` and `truncations` are arrays of bools.
 

@@ -13,7 +13,7 @@ from sb3compat.conformance.checks.tools.comparing import (
 from sb3compat.conformance.checks.tools.last_observations import lasts_unlike_starts
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error, warning
+from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, marked
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -22,11 +22,11 @@ from sb3compat.conformance.scene import Scene
 MODES = ("Disabled",)
 GROUP = "episode end: DISABLED"
 
+error, warning = marked(group=GROUP, source=SYNC, modes=MODES)
+
 
 @error(
-    group=GROUP,
     source=GYM_AUTORESET,
-    modes=MODES,
     after=EPISODES,
     without_reference=all_of(
         last_is_not_of_a_reset,
@@ -47,7 +47,7 @@ def no_reset_unasked(record: Record) -> Iterator[Demand]:
     yield from firsts_like_singles(record, "the first of the next episode, as the caller began it")
 
 
-@warning(group=GROUP, source=SYNC, modes=MODES, after=EPISODES)
+@warning(after=EPISODES)
 def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode `step` raises while a row that ended has not been reset.
 
@@ -61,12 +61,7 @@ def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is not None", error, should=should, row=rows[0])
 
 
-@error(
-    group=GROUP,
-    source=SYNC,
-    modes=MODES,
-    after=(*EPISODES, "stepping_ended_row_rejected"),
-)
+@error(after=(*EPISODES, "stepping_ended_row_rejected"))
 def masked_reset_restarts_only_masked(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode a masked reset restarts the rows under the mask, and no other that ended.
 

@@ -9,7 +9,7 @@ import numpy as np
 from sb3compat.conformance.checks.tools import first_observations, last_rewards
 from sb3compat.conformance.checks.tools.last_observations import last_like_steps
 from sb3compat.conformance.checks.tools.limits import terminal_states_at_the_limit
-from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
+from sb3compat.conformance.checks.vector_env.marks import EPISODES, marked
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -26,8 +26,10 @@ _FINAL_OBS = (
     "done_step_returns_final_obs",
 )
 
+error, _ = marked(group="episode end", source=GYM_AUTORESET)
 
-@error(group="episode end", source=GYM_AUTORESET)
+
+@error()
 def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
     """Episodes end as `metadata["autoreset_mode"]` says.
 
@@ -72,21 +74,17 @@ def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
 
 
 autoreset_like_reset = error(
-    group="episode end",
-    source=GYM_AUTORESET,
     after=(
         *EPISODES,
         "obs_in_batched_space",
         "obs_is_reset_obs",
         "one_reset_per_episode",
         "seed_used_once",
-    ),
+    )
 )(first_observations.autoreset_like_reset)
 
 
 @error(
-    group="episode end",
-    source=GYM_AUTORESET,
     after=(
         *EPISODES,
         "obs_in_batched_space",
@@ -95,7 +93,7 @@ autoreset_like_reset = error(
         "obs_is_reset_obs",
         "done_step_returns_final_obs",
         "no_reset_unasked",
-    ),
+    )
 )
 def last_obs_like_others(record: Record) -> Iterator[Demand]:
     """The last observation of an episode is computed like the observations of all other steps.
@@ -109,17 +107,11 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
 
 
 last_reward_like_others = error(
-    group="episode end",
-    source=GYM_AUTORESET,
-    after=(*EPISODES, "rewards_shape", "episode_statistics_of_the_episode"),
+    after=(*EPISODES, "rewards_shape", "episode_statistics_of_the_episode")
 )(last_rewards.last_reward_like_others)
 
 
-@error(
-    group="episode end",
-    source=GYM_AUTORESET,
-    after=(*_FINAL_OBS, "last_obs_like_others"),
-)
+@error(after=(*_FINAL_OBS, "last_obs_like_others"))
 def terminal_states_terminate(record: Record) -> Iterator[Demand]:
     """`terminations` is true in a terminal state, also in the last step of a time limit.
 

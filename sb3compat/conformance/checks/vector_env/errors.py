@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance.checks.tools.scenes import RESULTS
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, marked
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -23,8 +23,10 @@ equal = PRELUDE["equal"]
 # Results that are late once are late in so many steps.
 _FOLLOWED = 3
 
+error, warning = marked(group="step", source=SYNC)
 
-@warning(group="step", source=SYNC)
+
+@warning()
 def wrong_action_count_rejected(scene: Scene) -> Iterator[Demand]:
     """`step` with another number of actions than rows raises.
 
@@ -44,12 +46,7 @@ def _wrong_count(scene: Scene) -> Any:
     return np.stack([action] * (scene.n + 1 if more else scene.n - 1))
 
 
-@error(
-    group="step",
-    source=SYNC,
-    needs=("seeding", "repeatable"),
-    after=DETERMINISTIC,
-)
+@error(needs=("seeding", "repeatable"), after=DETERMINISTIC)
 def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     """After a `step` that raised, the next call returns its own result.
 

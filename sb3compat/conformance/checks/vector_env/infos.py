@@ -14,19 +14,15 @@ from sb3compat.conformance.checks.tools.leaks import (
 )
 from sb3compat.conformance.checks.tools.singles import entries_of, keys_of, with_infos_of_singles
 from sb3compat.conformance.checks.tools.statistics import statistics_of_the_episode
-from sb3compat.conformance.checks.vector_env.marks import (
-    DICT_INFO,
-    STATISTICS,
-    VECTOR_ENV,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, STATISTICS, VECTOR_ENV, marked
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 
 _INFOS = (*BASICS["vector_env"], "info_masks", "autoreset_mode_matches_behaviour")
+
+error, warning = marked(group="infos", source=VECTOR_ENV)
 
 
 def _masks_are_masks(record: Record) -> Iterator[Demand]:
@@ -40,7 +36,7 @@ def _masks_are_masks(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="infos", source=VECTOR_ENV, without_reference=_masks_are_masks)
+@error(without_reference=_masks_are_masks)
 def info_masks(record: Record) -> Iterator[Demand]:
     """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without it all rows count.
 
@@ -72,7 +68,7 @@ def info_masks(record: Record) -> Iterator[Demand]:
         )
 
 
-@warning(group="infos", source=DICT_INFO, after=(*BASICS["vector_env"], "info_masks"))
+@warning(source=DICT_INFO, after=(*BASICS["vector_env"], "info_masks"))
 def info_values_batched(record: Record) -> Iterator[Demand]:
     """Each value in `infos` has one entry for each row, or is a dict of such values.
 
@@ -89,7 +85,7 @@ def info_values_batched(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group="infos", source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
+@error(source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
 def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     """`infos["episode"]`, the return and length of an episode, is about rows that have ended.
 
@@ -109,7 +105,7 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     raise NotExercisedError("no episode ended, or each step ends all of them")
 
 
-@error(group="infos", source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
+@error(source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
 def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     """`infos["episode"]` has the return `r` and the length `l` of the episode that has ended.
 
@@ -122,7 +118,7 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
     yield from statistics_of_the_episode(record)
 
 
-@error(group="infos", source=VECTOR_ENV, after=_INFOS)
+@error(after=_INFOS)
 def infos_without_old_entries(record: Record) -> Iterator[Demand]:
     """`infos` has no entry of a row that is left from the end of its episode before.
 
@@ -133,10 +129,7 @@ def infos_without_old_entries(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="infos",
-    source=GYM_AUTORESET,
-    modes=("NextStep", "SameStep"),
-    after=(*_INFOS, "final_info_is_step_info"),
+    source=GYM_AUTORESET, modes=("NextStep", "SameStep"), after=(*_INFOS, "final_info_is_step_info")
 )
 def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
     """`infos` of a step that resets a row has what the reset of the row gives.
@@ -150,7 +143,7 @@ def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
     yield from infos_of_autoresets(record)
 
 
-@warning(group="infos", source=VECTOR_ENV, after=_INFOS)
+@warning(after=_INFOS)
 def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     """`infos` has no empty entry in a row because another row has that entry.
 
@@ -167,7 +160,7 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     yield from keys_of_their_own_row(record)
 
 
-@warning(group="infos", source=VECTOR_ENV, needs=("reference",))
+@warning(needs=("reference",))
 def info_values_keep_type(record: Record) -> Iterator[Demand]:
     """Batching keeps the values of infos: 1.75 in one row is not 1 because another row has an int.
 

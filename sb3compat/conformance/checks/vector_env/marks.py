@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from sb3compat.conformance.contract import BASICS, GYM_VECTOR, check
+from sb3compat.conformance.checks.tools import marking
+from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 
-error = partial(check, "vector_env", severity="error")
-warning = partial(check, "vector_env", severity="warning")
+marked = partial(marking.marked, "vector_env")
 
 # The checks before those of episodes, and before those that compare two instances.
 EPISODES = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")

@@ -7,13 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sb3compat.conformance.checks.tools.scenes import row_alike, seeded_start, step_both
-from sb3compat.conformance.checks.vector_env.marks import (
-    DETERMINISTIC,
-    EPISODES,
-    SYNC,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, SYNC, marked
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Drawn
@@ -28,8 +22,10 @@ _NO_OPTIONS = (
     "'{…}', in Python options={…}"
 )
 
+error, warning = marked(group=GROUP, source=SYNC)
 
-@error(group=GROUP, source=SYNC, needs=APART, after=EPISODES)
+
+@error(needs=APART, after=EPISODES)
 def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
     """A masked reset does not change the state of the rows outside the mask.
 
@@ -50,12 +46,7 @@ def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
         yield expect("equal({0}, {1})", got, was, should=should, row=j)
 
 
-@error(
-    group=GROUP,
-    source=SYNC,
-    needs=(*APART, "row_seeds"),
-    after=(*DETERMINISTIC, "rows_independent", "endings_together"),
-)
+@error(needs=(*APART, "row_seeds"), after=(*DETERMINISTIC, "rows_independent", "endings_together"))
 def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     """A masked reset does not change the later steps of the rows outside the mask.
 
@@ -96,8 +87,6 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
 
 
 @error(
-    group=GROUP,
-    source=SYNC,
     needs=(*NEEDS, "row_seeds", "repeatable"),
     after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
 )
@@ -133,7 +122,7 @@ def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:
             return
 
 
-@warning(group=GROUP, source=SYNC, needs=NEEDS)
+@warning(needs=NEEDS)
 def bad_mask_rejected(scene: Scene) -> Iterator[Demand]:
     """A `reset_mask` of another length, or of another type than bool, is rejected.
 

@@ -20,7 +20,7 @@ from sb3compat.conformance.checks.tools.singles import (
     steps_after_starts,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, error
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, marked
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -39,11 +39,10 @@ MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
 # The declared mode comes first, or all these checks would report the same mistake.
 
+error, _ = marked(group=GROUP, source=GYM_AUTORESET, modes=MODES)
+
 
 @error(
-    group=GROUP,
-    source=GYM_AUTORESET,
-    modes=MODES,
     after=EPISODES,
     without_reference=all_of(
         lasts_unlike_starts, lasts_moved_on, last_as_in_first_episode, last_is_not_of_a_reset
@@ -60,7 +59,7 @@ def done_step_returns_final_obs(record: Record) -> Iterator[Demand]:
     yield from lasts_like_singles(record)
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=DETERMINISTIC)
+@error(after=DETERMINISTIC)
 def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
@@ -90,12 +89,7 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
                 break
 
 
-@error(
-    group=GROUP,
-    source=GYM_AUTORESET,
-    modes=MODES,
-    after=(*EPISODES, "rewards_shape", "reset_step_flags_false"),
-)
+@error(after=(*EPISODES, "rewards_shape", "reset_step_flags_false"))
 def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
@@ -111,7 +105,7 @@ def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=EPISODES)
+@error(after=EPISODES)
 def reset_step_flags_false(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
 
@@ -124,10 +118,7 @@ def reset_step_flags_false(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group=GROUP,
-    source=GYM_AUTORESET,
     needs=("repeatable",),
-    modes=MODES,
     after=(*DETERMINISTIC, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
     without_reference=as_after_a_reset_of_all_rows,
 )

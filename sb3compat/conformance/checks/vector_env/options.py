@@ -15,7 +15,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     step_both,
     telling_options,
 )
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, RESET, error, warning
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, RESET, marked
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -25,8 +25,10 @@ from sb3compat.conformance.values import Several, constant
 
 equal, stable, starts_like = map(PRELUDE.__getitem__, ("equal", "stable", "starts_like"))
 
+error, warning = marked(group="options", source=RESET)
 
-@error(group="options", source=RESET)
+
+@error()
 def options_not_mutated(scene: Scene) -> Iterator[Demand]:
     """`reset(options=...)` leaves the caller's dict as it is.
 
@@ -48,7 +50,7 @@ def options_not_mutated(scene: Scene) -> Iterator[Demand]:
     yield expect("equal({0}, {1})", options.value, constant(given), should=should)
 
 
-@error(group="options", source=RESET, needs=("options", "seeding"), after=DETERMINISTIC)
+@error(needs=("options", "seeding"), after=DETERMINISTIC)
 def options_reach_env(scene: Scene) -> Iterator[Demand]:
     """`reset(options=...)` hands the options to the rows.
 
@@ -88,8 +90,6 @@ def options_reach_env(scene: Scene) -> Iterator[Demand]:
 
 
 @warning(
-    group="options",
-    source=RESET,
     needs=("options", "seeding", "repeatable"),
     after=(*DETERMINISTIC, "options_reach_env", "reset_clears_pending_autoreset"),
 )

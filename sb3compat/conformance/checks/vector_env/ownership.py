@@ -12,15 +12,16 @@ from sb3compat.conformance.checks.vector_env.marks import (
     EPISODES,
     STEP,
     SYNC,
-    error,
-    warning,
+    marked,
 )
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.variants import in_one_array, with_writing
 
+error, warning = marked(group="ownership", source=STEP)
 
-@error(group="ownership", source=STEP, needs=("copies",))
+
+@error(needs=("copies",))
 def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the results of `reset` and `step`, infos included.
 
@@ -33,7 +34,6 @@ def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="ownership",
     source=SYNC,
     modes=("Disabled",),
     needs=("copies",),
@@ -51,13 +51,7 @@ def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
             yield from unchanged_by(record, step, "reset", "the masked reset")
 
 
-@error(
-    group="ownership",
-    source=SYNC,
-    needs=("seeding", "copies"),
-    after=DETERMINISTIC,
-    variant=with_writing,
-)
+@error(source=SYNC, needs=("seeding", "copies"), after=DETERMINISTIC, variant=with_writing)
 def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
     """Writing into observations, rewards and infos does not change the environment.
 
@@ -69,13 +63,9 @@ def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterato
     )
 
 
-actions_unchanged = error(group="ownership", source=STEP)(clauses.actions_unchanged)
+actions_unchanged = error()(clauses.actions_unchanged)
 
 
 actions_not_kept = warning(
-    group="ownership",
-    source=STEP,
-    needs=("seeding",),
-    after=(*DETERMINISTIC, "actions_unchanged"),
-    variant=in_one_array,
+    needs=("seeding",), after=(*DETERMINISTIC, "actions_unchanged"), variant=in_one_array
 )(comparing.actions_not_kept)

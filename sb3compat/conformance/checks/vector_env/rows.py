@@ -13,22 +13,17 @@ from sb3compat.conformance.checks.tools.singles import (
     results_like_single,
 )
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
-from sb3compat.conformance.checks.vector_env.marks import (
-    DETERMINISTIC,
-    EPISODES,
-    SYNC,
-    error,
-    warning,
-)
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, SYNC, marked
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NO_REFERENCE
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.replays import beside
 
+error, warning = marked(group="rows", source=GYM_AUTORESET)
+
 
 @error(
-    group="rows",
     source=GYM_VECTOR,
     needs=("reference", "separate_rows"),
     after=(
@@ -54,8 +49,6 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group="rows",
-    source=GYM_AUTORESET,
     needs=("separate_rows",),
     after=(
         *DETERMINISTIC,
@@ -87,7 +80,6 @@ def rows_independent(record: Record) -> Iterator[Demand]:
 
 nothing_kept_over_ends = warning(
     group="episode end",
-    source=GYM_AUTORESET,
     needs=("seeding", "repeatable", "separate_rows"),
     modes=("NextStep", "SameStep"),
     after=(
@@ -104,16 +96,10 @@ nothing_kept_over_ends = warning(
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
 
 
-limits_by_row = error(
-    group="rows",
-    source=GYM_AUTORESET,
-    needs=("separate_rows",),
-    after=EPISODES,
-)(limits.limits_by_row)
+limits_by_row = error(needs=("separate_rows",), after=EPISODES)(limits.limits_by_row)
 
 
 rows_are_alike = error(
-    group="rows",
     source=SYNC,
     needs=_ALIKE,
     after=(
@@ -129,9 +115,6 @@ rows_are_alike = error(
 )(shifted.rows_are_alike)
 
 
-endings_together = error(
-    group="rows",
-    source=GYM_AUTORESET,
-    needs=_ALIKE,
-    after=(*DETERMINISTIC, "rows_are_alike"),
-)(shifted.endings_together)
+endings_together = error(needs=_ALIKE, after=(*DETERMINISTIC, "rows_are_alike"))(
+    shifted.endings_together
+)

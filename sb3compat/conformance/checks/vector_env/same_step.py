@@ -22,7 +22,7 @@ from sb3compat.conformance.checks.tools.singles import (
     lasts_like_singles,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
-from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, error, warning
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, marked
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
@@ -37,8 +37,10 @@ MODES = ("SameStep",)
 FINALS = (*BASICS["vector_env"], "final_obs_present")
 GROUP = "episode end: SAME_STEP"
 
+error, warning = marked(group=GROUP, source=GYM_AUTORESET, modes=MODES)
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=EPISODES)
+
+@error(after=EPISODES)
 def final_obs_present(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the last observation of each row that ended.
 
@@ -57,7 +59,7 @@ def final_obs_present(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "obs_in_batched_space"))
+@error(after=(*FINALS, "obs_in_batched_space"))
 def final_obs_in_space(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode last observations are inside `single_observation_space`.
 
@@ -78,7 +80,7 @@ def final_obs_in_space(record: Record) -> Iterator[Demand]:
             )
 
 
-@warning(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "final_obs_in_space"))
+@warning(after=(*FINALS, "final_obs_in_space"))
 def final_obs_dtype(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the dtype of the space, as the observations have.
 
@@ -88,7 +90,7 @@ def final_obs_dtype(record: Record) -> Iterator[Demand]:
     yield from dtypes_of_lasts_fit(record)
 
 
-@error(group=GROUP, source=DICT_INFO, modes=MODES, after=FINALS)
+@error(source=DICT_INFO, after=FINALS)
 def final_obs_mask_equals_done(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the mask `infos["_final_obs"]` is true for the rows that ended only.
 
@@ -108,9 +110,6 @@ def final_obs_mask_equals_done(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group=GROUP,
-    source=GYM_AUTORESET,
-    modes=MODES,
     after=(*FINALS, "final_obs_in_space", "obs_in_batched_space"),
     without_reference=starts_unlike_lasts,
 )
@@ -125,7 +124,7 @@ def obs_is_reset_obs(record: Record) -> Iterator[Demand]:
     yield from firsts_like_singles(record)
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
+@error(after=FINALS)
 def final_obs_not_aliased(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the last observation is a copy that the reset does not overwrite.
 
@@ -143,9 +142,6 @@ def final_obs_not_aliased(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    group=GROUP,
-    source=GYM_AUTORESET,
-    modes=MODES,
     after=(*FINALS, "final_obs_in_space", "final_obs_not_aliased", "obs_is_reset_obs"),
     without_reference=all_of(lasts_unlike_starts, lasts_moved_on, last_as_in_first_episode),
 )
@@ -259,13 +255,7 @@ def _has_final_info(record: Record, end: Call) -> Demand:
     )
 
 
-@error(
-    group=GROUP,
-    source=GYM_AUTORESET,
-    modes=MODES,
-    after=(*FINALS, "rewards_shape"),
-    without_reference=_final_info_there_and_not_swapped,
-)
+@error(after=(*FINALS, "rewards_shape"), without_reference=_final_info_there_and_not_swapped)
 def final_info_is_step_info(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_info"]` has the ending step's infos, the rest the reset's.
 
