@@ -15,17 +15,13 @@ from sb3compat.conformance.checks.tools.sources import RELEASES
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family
 
-PLACES = [
-    (family, file, name)
-    for family, (_, _, _, files) in RELEASES.items()
-    for file, names in files.items()
-    for name in names
-]
+PLACES = [(family, place) for family, (_, _, _, places) in RELEASES.items() for place in places]
 IN_CODE = [check for check in checks_of() if "github.com" in check.source]
 
 
-def installed_lines(family: Family, file: str, name: str) -> tuple[int, int]:
+def installed_lines(family: Family, place: str) -> tuple[int, int]:
     """The first and the last line of a class, up to its first method, or of a method."""
+    file, name = place.split()
     folder = RELEASES[family][2]
     spec = find_spec(folder.partition("/")[0])
     assert spec is not None
@@ -43,16 +39,16 @@ def installed_lines(family: Family, file: str, name: str) -> tuple[int, int]:
     return node.lineno, first.lineno - len(first.decorator_list) - 2
 
 
-@pytest.mark.parametrize(("family", "file", "name"), PLACES)
-def test_lines_are_those_of_the_release(family: Family, file: str, name: str) -> None:
-    library, known, _, files = RELEASES[family]
+@pytest.mark.parametrize(("family", "place"), PLACES)
+def test_lines_are_those_of_the_release(family: Family, place: str) -> None:
+    library, known, _, places = RELEASES[family]
     try:
         found = version(library)
     except PackageNotFoundError:
         found = "no version"
     if found != known:
         pytest.skip(f"the lines are those of {library} {known}, and {found} is installed")
-    assert files[file][name][:2] == installed_lines(family, file, name)
+    assert places[place][:2] == installed_lines(family, place)
 
 
 @pytest.mark.parametrize("check", IN_CODE, ids=lambda check: f"{check.family}-{check.id}")
@@ -61,5 +57,5 @@ def test_a_source_in_code_leads_to_lines_of_a_release(check: Check) -> None:
 
 
 if __name__ == "__main__":
-    for place in PLACES:
-        print(*place, installed_lines(*place))
+    for known in PLACES:
+        print(*known, installed_lines(*known))

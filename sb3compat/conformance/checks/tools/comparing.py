@@ -13,7 +13,7 @@ from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Clause, Demand, Variant, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
-from sb3compat.conformance.rows import by_row, last_of, obs_of
+from sb3compat.conformance.rows import Episode, by_row, last_of, obs_of
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Value
 from sb3compat.conformance.variants import (
@@ -82,13 +82,13 @@ def calls_alike(
 ) -> Iterator[Demand]:
     """A call of the twin has returned in each row what the one of the environment has."""
     for got, expected, i in _rows(twin, other, record, one):
-        yield _same(got, expected, should, i)
+        yield same(got, expected, should, i)
     for a, b in results(other, one):
         if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
             for i in record.rows:
-                yield _same(a[i], b[i], should, i)
+                yield same(a[i], b[i], should, i)
         else:  # another check judges the shape
-            yield _same(a, b, should)
+            yield same(a, b, should)
 
 
 def _rows(
@@ -111,7 +111,8 @@ def results(a: Call, b: Call) -> Iterator[tuple[Value, Value]]:
     return ((getattr(a, name), getattr(b, name)) for name in names)
 
 
-def _same(got: Value, expected: Value, should: str, i: int | None = None) -> Demand:
+def same(got: Value, expected: Value, should: str, i: int | None = None) -> Demand:
+    """A value equals another one, which the message shows before why it has to."""
     return expect("equal({0}, {1})", got, expected, should=should, row=i, like=expected)
 
 
@@ -125,12 +126,12 @@ def others_alike(record: Record) -> Iterator[Demand]:
     for one, other in zip(record.steps, twin.steps, strict=False):
         for j in (j for j in record.rows if j != i):
             for a, b in results(other, one):
-                yield _same(a[j], b[j], why, j)
-            yield _same(obs_of(twin, other, j), obs_of(record, one, j), why, j)
+                yield same(a[j], b[j], why, j)
+            yield same(obs_of(twin, other, j), obs_of(record, one, j), why, j)
             if j in one.ended and record.mode in (None, "SameStep"):
-                yield _same(last_of(twin, other, j), last_of(record, one, j), why, j)
+                yield same(last_of(twin, other, j), last_of(record, one, j), why, j)
             if j in one.ended and record.family == "vec_env":
-                yield _same(_cut(other, j), _cut(one, j), why, j)
+                yield same(_cut(other, j), _cut(one, j), why, j)
 
 
 def _cut(step: Call, i: int) -> Value:
@@ -170,6 +171,14 @@ def way_to_the_end(record: Record) -> list[Call]:
     return way
 
 
+def way_under_own_seeds(record: Record) -> list[Call]:
+    """The same where a row's later starts do not depend on what other rows draw."""
+    way = way_to_the_end(record)
+    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
+        raise NotExercisedError("rows have no seeds of their own")
+    return way
+
+
 def whole_twin_of(record: Record, variant: Variant) -> Record:
     """The record of a variant, all of whose calls have returned.
 
@@ -195,7 +204,7 @@ def last_as_in_first_episode(record: Record) -> Iterator[Demand]:
         raise NotExercisedError("two instances under one seed are not alike")
     for i in set(way[-1].ended) & set(later[-1].ended):
         got, expected = last_of(twin, later[-1], i), last_of(record, way[-1], i)
-        yield _same(got, expected, "as in an instance that has ended no episode", i)
+        yield same(got, expected, "as in an instance that has ended no episode", i)
 
 
 def last_is_not_of_a_reset(record: Record) -> Iterator[Demand]:
@@ -205,11 +214,10 @@ def last_is_not_of_a_reset(record: Record) -> Iterator[Demand]:
         NotExercisedError: If rows share a generator, so that the twin would begin elsewhere; or if
             an end may equal a start by chance.
     """
-    way = way_to_the_end(record)
-    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
-        raise NotExercisedError("rows have no seeds of their own")
+    way = way_under_own_seeds(record)
     twin = whole_twin_of(record, resets_before_the_end)
-    for i, first in _firsts_after(record, way[-1]):
+    for after in episodes_after(record, way[-1]):
+        i = after.row
         last, known = last_of(record, way[-1], i), obs_of(twin, twin.resets[-1], i)
         # Where steps draw as well, the twin begins elsewhere: fractions are not equal by chance.
         if not (floats(known.value) % 1).any():
@@ -218,7 +226,7 @@ def last_is_not_of_a_reset(record: Record) -> Iterator[Demand]:
         if not equal(obs_of(record, way[0], i).value, obs_of(twin, twin.resets[1], i).value):
             should = f"the last observation, not that of a reset: {short(known.value)}"
             condition = "not equal({0}, {2}) or equal({1}, {2})"
-            yield expect(condition, last, first, known, should=should, row=i)
+            yield expect(condition, last, after.first, known, should=should, row=i)
 
 
 def no_reset_by_a_step(record: Record) -> Iterator[Demand]:
@@ -226,24 +234,25 @@ def no_reset_by_a_step(record: Record) -> Iterator[Demand]:
     way = way_to_the_end(record)
     twin = twin_of(record, stepping_on)
     record.judged = True
-    for i, known in _firsts_after(record, way[-1]) if twin.error is None else ():
+    for after in episodes_after(record, way[-1]) if twin.error is None else ():
+        i = after.row
         last, got = last_of(record, way[-1], i), obs_of(twin, twin.steps[-1], i)
         yield expect(
             "equal({1}, {2}) or not equal({0}, {2})",
             got,
             last,
-            known,
+            after.first,
             should="something else than a reset gives: it was not asked for",
             row=i,
         )
 
 
-def _firsts_after(record: Record, end: Call) -> Iterator[tuple[int, Value]]:
-    """The rows that end in a step, with the first observations of their next episodes."""
-    for i, found in enumerate(by_row(record)):
+def episodes_after(record: Record, end: Call) -> Iterator[Episode]:
+    """The episodes that follow those which a step has ended, without a reset of all rows."""
+    for found in by_row(record):
         for before, after in pairwise(found):
             if before.over and before.end is end and after.by != "reset":
-                yield i, after.first
+                yield after
 
 
 def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
@@ -253,9 +262,7 @@ def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
         NotExercisedError: If rows share a generator, or no step follows an end; or unless resets
             alone draw, as otherwise the step that resets a row may draw before it does.
     """
-    way = way_to_the_end(record)
-    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
-        raise NotExercisedError("rows have no seeds of their own")
+    way = way_under_own_seeds(record)
     later = after_first_end(record)
     if not later:
         raise NotExercisedError("no step follows an end")
@@ -270,4 +277,4 @@ def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
             if i in step.ended:
                 break
             why = "as in an environment whose rows were reset by reset()"
-            yield _same(obs_of(record, step, i), obs_of(twin, other, i), why, i)
+            yield same(obs_of(record, step, i), obs_of(twin, other, i), why, i)

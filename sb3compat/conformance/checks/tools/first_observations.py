@@ -39,14 +39,12 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     is about the masked resets that the caller asks for.
     """
     known: list[Value] = []
-    judged = False
     agreed = [i for i in record.rows if _begins_as_its_single(record, i)]
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
         if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
             continue
-        judged = True
         known += starts
         if i in agreed:
             record.judged = True
@@ -56,12 +54,11 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
             yield from _never_strays(starts, followed(found), i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
-    if not judged:
-        raise NotExercisedError("too few episodes ended")
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
     second = [episode for episode in _after_others(record) if episode.row not in agreed]
-    if len(second) >= FEWEST:
+    if known and len(second) >= FEWEST:
         yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
+    raise NotExercisedError("too few episodes ended")
 
 
 def _begins_as_its_single(record: Record, i: int) -> bool:

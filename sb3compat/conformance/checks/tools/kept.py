@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools.comparing import results, way_to_the_end, whole_twin_of
+from sb3compat.conformance.checks.tools.comparing import (
+    episodes_after,
+    results,
+    way_under_own_seeds,
+    whole_twin_of,
+)
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
-from sb3compat.conformance.rows import Episode, by_row, obs_of
+from sb3compat.conformance.rows import Episode, obs_of
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Value
 from sb3compat.conformance.variants import reset_and_on_before_the_end, reset_and_on_midway
@@ -35,16 +39,14 @@ def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
     # numbers. Where they do, or it counts how many steps there were before, a reset midway leads to
     # something else, too: then nothing can be told. (A step earlier, most of the numbers that a
     # reset draws may be the same.)
-    way = way_to_the_end(record)
-    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
-        raise NotExercisedError("rows have no seeds of their own")
+    way = way_under_own_seeds(record)
     if len(way) < _STEPS:
         raise NotExercisedError("the episode is too short")
     twin = whole_twin_of(record, reset_and_on_before_the_end)
     earlier = whole_twin_of(record, reset_and_on_midway)
-    for i in way[-1].ended:
-        after = _following(record, way[-1], i)
-        if after is None or not _begin_alike(record, after, twin, earlier):
+    for after in episodes_after(record, way[-1]):
+        i = after.row
+        if not after.steps or not _begin_alike(record, after, twin, earlier):
             continue
         record.judged = True
         for one, other in zip(after.steps[:_STEPS], _later(twin), strict=False):
@@ -54,14 +56,6 @@ def nothing_kept_over_ends(record: Record) -> Iterator[Demand]:
             if i in one.ended:
                 break
     raise NotExercisedError("no step follows an end, or steps draw random numbers")
-
-
-def _following(record: Record, end: Call, i: int) -> Episode | None:
-    """The episode of row i that begins by itself after this end."""
-    for before, after in pairwise(by_row(record)[i]):
-        if before.over and before.end is end and after.by == "auto" and after.steps:
-            return after
-    return None
 
 
 def _begin_alike(record: Record, after: Episode, twin: Record, earlier: Record) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sb3compat.conformance.checks.tools.comparing import same
 from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
@@ -233,7 +234,7 @@ def _in_known_order(found: list[Episode], i: int) -> Iterator[Demand]:
         ):
             last, expected = known[-1]
             should = "as after the same observation and action in other steps, in the same order"
-            yield expect("equal({0}, {1})", last, expected, should=should, row=i, like=expected)
+            yield same(last, expected, should, i)
 
 
 def _moves_by_action(episode: Episode) -> Iterator[tuple[tuple[bytes, bytes], Value]]:

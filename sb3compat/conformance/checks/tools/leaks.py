@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from sb3compat.conformance.checks.tools.comparing import same
 from sb3compat.conformance.checks.tools.evidence import (
     apart,
     distinct,
@@ -215,7 +216,7 @@ def _not_left_over(record: Record) -> Iterator[Demand]:
             if len(left) >= _FEWEST:
                 should = "as after each reset, not that of the last step of the episode before"
                 got, first = left[-1][key], firsts[0][key]
-                yield expect("equal({0}, {1})", got, first, should=should, row=i, like=first)
+                yield same(got, first, should, i)
 
 
 def _not_of_the_episode_before(record: Record) -> Iterator[Demand]:

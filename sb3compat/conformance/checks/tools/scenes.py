@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sb3compat.conformance.checks.tools.comparing import calls_alike
+from sb3compat.conformance.checks.tools.comparing import calls_alike, same
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -85,8 +85,7 @@ def second_episodes_alike(scene: Scene) -> Iterator[Demand]:
         others = [start for start in starts[1:] if not equal(start.value, starts[0].value)]
         if len(others) == _ROUNDS - 1 and all(equal(one, firsts[0]) for one in firsts):
             got, start = others[-1], starts[0]
-            why = "as the first time: under one seed, the first episodes are alike"
-            yield expect("equal({0}, {1})", got, start, should=why, row=i, like=start)
+            yield same(got, start, "as the first time: under one seed, the first episodes are alike", i)
 
 
 def row_alike(

@@ -40,7 +40,6 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
     Nor do truncated episodes whose last steps are rewarded otherwise than others, all in the same
     way: there the time may have been up before the action was taken.
     """
-    judged = False
     for i, found in enumerate(by_row(record)):
         stood = [still(moves_of(episode)) for episode in found]
         after = [now for one in stood for before, now in pairwise(one) if not before]
@@ -54,11 +53,9 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
             continue
         if _by_chance(sum(after), len(after), len(cuts)) or _rewarded_apart(found, cuts):
             continue
-        judged = True
         should = "the observation after the last action, not the one before it at all ends"
         yield not_all_alike(befores, lasts, should, i, lasts[-1])
-    if not judged:
-        raise NotExercisedError("too few episodes were truncated, or steps move nothing")
+    raise NotExercisedError("too few episodes were truncated, or steps move nothing")
 
 
 def _by_chance(often: int, of: int, times: int) -> bool:
@@ -137,7 +134,6 @@ def _no_standstill(
             continue
         if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), len(mine)):
             continue
-        record.judged = True
         befores, afters = apart(mine)
         yield not_all_alike(afters, befores, should, i)
     raise NotExercisedError("too few episodes ended, or rows stand still in other steps, too")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sb3compat.conformance.checks.tools import scenes
-from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed
+from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed, same
 from sb3compat.conformance.checks.tools.scenes import (
     long_pasts,
     row_alike,
@@ -27,7 +27,7 @@ from sb3compat.conformance.contract import GYM_RESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Drawn, Record
+from sb3compat.conformance.record import Drawn, Record
 from sb3compat.conformance.replays import beside
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
@@ -229,7 +229,9 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     rows = env.to_an_end(ending).ended
     _, twin = _reset_like_new(scene, env, ending)
-    if not _alike(env, twin):  # it has ended an episode more, which may matter even under a seed
+    if not equal(
+        env.last.obs.value, twin.last.obs.value
+    ):  # it has ended an episode more, which may matter even under a seed
         raise NotExercisedError(_LASTS)
     actions = scene.actions()
     if scene.disabled:
@@ -273,20 +275,14 @@ def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
         under = f"{why}, under the same seed"
         yield from starts_alike_where_none_ended(env, twin, ending.seed, past, under)
         return
-    if repeatable:
-        yield _observations_like(twin.last, env.last, f"{why}, under the same seed")
-    elif not _alike(env, twin):
-        raise NotExercisedError(_LASTS)
+    yield from _start_alike(env, twin, f"{why}, under the same seed")
     for _ in range(ending.steps):
         one, other = step_both(env, twin, act())
         for a, b in ((other.terminations, one.terminations), (other.truncations, one.truncations)):
             yield expect("equal({0}, {1})", a, b, should=f"{short(b.value)}, {why}")
         if one.ended:
             return
-        if repeatable:
-            yield _observations_like(other, one, f"{why}, under the same seed and actions")
-        elif not equal(one.obs.value, other.obs.value):
-            raise NotExercisedError(_LASTS)
+        yield from _start_alike(env, twin, f"{why}, under the same seed and actions")
     raise NotExercisedError("the episode did not end again")
 
 
@@ -300,9 +296,10 @@ def _reset_like_new(
     return act, twin
 
 
-def _observations_like(expected: Call, got: Call, should: str) -> Demand:
-    return expect("equal({0}, {1})", got.obs, expected.obs, should=should, like=expected.obs)
-
-
-def _alike(env: Recorded, twin: Recorded) -> bool:
-    return bool(equal(env.last.obs.value, twin.last.obs.value))
+def _start_alike(env: Recorded, twin: Recorded, should: str) -> Iterator[Demand]:
+    """Both observe the same; or else nothing can be told, where something may last over a reset."""
+    got, expected = env.last.obs, twin.last.obs
+    if env.scene.subject.capabilities.get("repeatable"):
+        yield same(got, expected, should)
+    elif not equal(got.value, expected.value):
+        raise NotExercisedError(_LASTS)
