@@ -80,6 +80,16 @@ def not_all_alike(
     return expect(condition, *values, shown, what="{2}", should=should, row=i)
 
 
+def has(info: Value, key: Any, should: str, i: int) -> Demand:
+    """The info of row i has a key."""
+    return expect(f"{key!r} in {{0}}", info, should=should, row=i)
+
+
+def has_not(info: Value, key: Any, should: str, i: int) -> Demand:
+    """The info of row i does not have a key."""
+    return expect(f"{key!r} not in {{0}}", info, what=f"{{0}}[{key!r}]", should=should, row=i)
+
+
 def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
     """Whether equal first observations after ends are no chance, by those after resets."""
     if distinct(starts) == len(starts) > _DRAWN * FEWEST:

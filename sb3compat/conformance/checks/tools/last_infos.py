@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools.evidence import STEPS, equal, is_close
+from sb3compat.conformance.checks.tools.evidence import STEPS, equal, has, is_close
 from sb3compat.conformance.checks.tools.leaks import ADDED, keys_of_all_steps, same_entry
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -32,13 +32,11 @@ def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
             lost = usual - set(own) - ADDED
             if own and lost and equal(own, reset.value):
                 key = min(lost, key=str)
-                yield expect(
-                    f"{key!r} in {{0}}",
-                    info,
-                    should=f"the info of the step, with {key!r} as in all other steps, not the "
-                    "info of the reset",
-                    row=i,
+                should = (
+                    f"the info of the step, with {key!r} as in all other steps, not the "
+                    "info of the reset"
                 )
+                yield has(info, key, should, i)
     yield from infos_count_the_last_step(record)
     raise NotExercisedError("no episode ended, or steps have no infos")
 

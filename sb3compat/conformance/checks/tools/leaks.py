@@ -12,6 +12,8 @@ from sb3compat.conformance.checks.tools.evidence import (
     distinct,
     equal,
     followed,
+    has,
+    has_not,
     is_unseeded_reset,
     not_all_alike,
 )
@@ -50,14 +52,10 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
         if len(others) < _FEWEST:
             continue
         for key in _left(ends, nexts, others):
-            yield expect(
-                f"{key!r} not in {{0}}",
-                nexts[-1],
-                what=f"{{0}}[{key!r}]",
-                should=f"no such entry: it is of the step before, in which the episode of row {i} "
-                "ended",
-                row=i,
+            should = (
+                f"no such entry: it is of the step before, in which the episode of row {i} ended"
             )
+            yield has_not(nexts[-1], key, should, i)
     raise NotExercisedError("too few steps follow an end")
 
 
@@ -135,13 +133,8 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
                 continue
             record.judged = True
             if all(key not in info.value for info in begun):
-                yield expect(
-                    f"{key!r} in {{0}}",
-                    begun[-1],
-                    what="{0}",
-                    should=f"with {key!r}, as the reset of the row gives it",
-                    row=i,
-                )
+                should = f"with {key!r}, as the reset of the row gives it"
+                yield has(begun[-1], key, should, i)
         ends = [e.end.infos for e in found if e.over and "final_info" in e.end.infos.value]
         pairs = [(infos["final_info"].info(i), infos.info(i)) for infos in ends]
         yield from _no_reset_info_in_final(pairs, always - steps, i)
@@ -178,14 +171,11 @@ def _no_step_info_outside(
     for key in sorted(of_steps - ADDED, key=str):
         left = [outside for final, outside in pairs if same_entry(final, outside, key)]
         if len(left) >= _FEWEST:
-            yield expect(
-                f"{key!r} not in {{0}}",
-                left[-1],
-                what=f"{{0}}[{key!r}]",
-                should=f"no such entry: it is of the step that ended the episode, and in "
-                f"`final_info`; resets give no {key!r}",
-                row=i,
+            should = (
+                f"no such entry: it is of the step that ended the episode, and in "
+                f"`final_info`; resets give no {key!r}"
             )
+            yield has_not(left[-1], key, should, i)
 
 
 def _not_left_over(record: Record) -> Iterator[Demand]:
@@ -283,13 +273,10 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
             keys = set(end.reset_infos[i].value)
             if keys & (alien | {"terminal_observation"}) and always - keys:
                 key = min(always - keys, key=str)
-                yield expect(
-                    f"{key!r} in {{0}}",
-                    end.reset_infos[i],
-                    should=f"the info of the new reset, with {key!r} as after each reset(), not of "
-                    "a step",
-                    row=i,
+                should = (
+                    f"the info of the new reset, with {key!r} as after each reset(), not of a step"
                 )
+                yield has(end.reset_infos[i], key, should, i)
         if len(ends) >= _FEWEST <= distinct(resets) == len(resets):
             own, known = ([call.reset_infos[i] for call in calls] for calls in (ends, befores))
             should = "the info of the new reset, not of an earlier reset"

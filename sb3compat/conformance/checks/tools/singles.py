@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from sb3compat.conformance.checks.tools.evidence import values
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
@@ -13,6 +14,8 @@ from sb3compat.conformance.values import Value
 
 # So many steps after an end are ordinary ones, before other things can have made a difference.
 _AFTER = 3
+
+_stable = PRELUDE["stable"]
 
 
 def like_single(each: Beside, got: Value, key: str, why: str) -> Demand:
@@ -132,11 +135,7 @@ def keys_of(each: Beside) -> set[object]:
 def entries_of(each: Beside) -> dict[object, object]:
     """The entries of an info of the single environment, without clock times."""
     infos = stable(each)
-    return {} if infos is None else _entries(*infos)
-
-
-def _entries(info: Value, other: Value) -> dict[object, object]:
-    found: dict[object, object] = PRELUDE["stable"](info.value, other.value)
+    found: dict[object, object] = {} if infos is None else _stable(*values(infos))
     return found
 
 
@@ -157,10 +156,5 @@ def info_carried(each: Beside, got: Value, what: str) -> Iterator[Demand]:
     """An info has all entries of that of the single environment, save for clock times."""
     expected = stable(each)
     if expected is not None:
-        yield expect(
-            "carries({0}, stable({1}, {2}))",
-            got,
-            *expected,
-            should=f"{short(_entries(*expected), 80)}, {what}",
-            row=each.row,
-        )
+        should = f"{short(entries_of(each), 80)}, {what}"
+        yield expect("carries({0}, stable({1}, {2}))", got, *expected, should=should, row=each.row)

@@ -23,10 +23,10 @@ _RESETS, _MOST_STEPS, _MOST_SECONDS = 16, 200, 1.0
 _SUB_ENVS = ("sub_envs",)
 _REACHED = ("set_attr_only_named_rows",)
 
-error, warning = marked(group="sub-environments", source=SB3_SOURCE)
+error, warning = marked(group="sub-environments", source=SB3_SOURCE, after=())
 
 
-@warning(after=())
+@warning()
 def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     """`set_attr` and `get_attr` work for all rows and for named ones, or say that they do not.
 

@@ -25,11 +25,11 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Record
 
-_FIRST = "obs_after_done_is_reset_obs"
-
 close = PRELUDE["close"]
 
-error, warning = marked(group="episode end", source=SB3_GUIDE)
+error, warning = marked(
+    group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space")
+)
 
 
 @error(after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts"))
@@ -69,7 +69,7 @@ def terminal_observation_in_space(record: Record) -> Iterator[Demand]:
             yield in_space(record, step.infos[i]["terminal_observation"], i)
 
 
-@warning(after=(*ENDINGS, "terminal_observation_in_space"))
+@warning()
 def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
     """`terminal_observation` has the dtype of its space, as `obs` has.
 
@@ -79,7 +79,7 @@ def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
     yield from dtypes_of_lasts_fit(record)
 
 
-@error(after=(*ENDINGS, "terminal_observation_in_space"), without_reference=lasts_unlike_starts)
+@error(without_reference=lasts_unlike_starts)
 def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is not the first observation of the next episode.
 
@@ -96,7 +96,6 @@ def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
 
 
 @error(
-    after=(*ENDINGS, "terminal_observation_in_space"),
     without_reference=all_of(starts_drawn_anew, starts_unlike_lasts),
 )
 def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
@@ -114,7 +113,7 @@ autoreset_like_reset = error(
         *ENDINGS,
         "step_obs_in_space",
         "terminal_observation_in_space",
-        _FIRST,
+        "obs_after_done_is_reset_obs",
         "seed_used_once",
         "rows_independent",
         "no_phantom_transition",

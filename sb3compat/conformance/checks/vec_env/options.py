@@ -28,7 +28,7 @@ _NAMED = "no reset looks for options by name, or it needs those that it looks fo
 
 stable = PRELUDE["stable"]
 
-error, _ = marked(group="options", source=SB3_SOURCE)
+error, _ = marked(group="options", source=SB3_SOURCE, needs=("seeding",))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,6 @@ def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
 
 
 @error(
-    needs=("seeding",),
     after=(*_RESET_INFOS, "options_reach_env", "reset_infos_updated_on_autoreset"),
 )
 def options_used_once(scene: Scene) -> Iterator[Demand]:

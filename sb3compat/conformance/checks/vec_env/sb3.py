@@ -36,7 +36,7 @@ _PER_VALUE = 8 * 4 * 4 * 2
 # Copies in double precision that running statistics take.
 _STATISTICS = 10
 
-error, _ = marked(group="working with SB3", source=_RL_TIPS)
+error, _ = marked(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_USUAL)
 
 
 def _wrapped(
@@ -104,7 +104,7 @@ def _must_fit(needed: int) -> None:
         )
 
 
-@error(source=_WRAPPERS.format("vec_monitor"), needs=_SB3, after=_USUAL)
+@error(source=_WRAPPERS.format("vec_monitor"))
 def works_under_vec_monitor(scene: Scene) -> Iterator[Demand]:
     """`VecMonitor` counts the rewards and steps of each episode.
 
@@ -137,7 +137,7 @@ def works_under_vec_monitor(scene: Scene) -> Iterator[Demand]:
             counts[i], returns[i], sizes[i] = 0, 0.0, 0.0
 
 
-@error(source=_WRAPPERS.format("vec_normalize"), needs=_SB3, after=(*_USUAL, "dones_bool_array"))
+@error(source=_WRAPPERS.format("vec_normalize"), after=(*_USUAL, "dones_bool_array"))
 def works_under_vec_normalize(scene: Scene) -> Iterator[Demand]:
     """`VecNormalize` normalises observations, rewards and `terminal_observation`.
 
@@ -162,7 +162,7 @@ def works_under_vec_normalize(scene: Scene) -> Iterator[Demand]:
             space.spaces.update(parts)
 
 
-@error(source=_WRAPPERS.format("stacked_observations"), needs=_SB3, after=_USUAL)
+@error(source=_WRAPPERS.format("stacked_observations"))
 def works_under_vec_frame_stack(scene: Scene) -> Iterator[Demand]:
     """`VecFrameStack` stacks observations, and `terminal_observation` on those before it.
 
@@ -178,7 +178,7 @@ def works_under_vec_frame_stack(scene: Scene) -> Iterator[Demand]:
         yield from _of_their_shapes(env, call)
 
 
-@error(source=_WRAPPERS.format("vec_check_nan"), needs=_SB3, after=_USUAL)
+@error(source=_WRAPPERS.format("vec_check_nan"))
 def works_under_vec_check_nan(scene: Scene) -> Iterator[Demand]:
     """`VecCheckNan` finds neither NaN nor infinity in observations and rewards.
 
@@ -193,7 +193,7 @@ def works_under_vec_check_nan(scene: Scene) -> Iterator[Demand]:
     yield from map(_works, _walk(env))
 
 
-@error(source=_WRAPPERS.format("vec_transpose"), needs=(*_SB3, "image_obs"), after=_USUAL)
+@error(source=_WRAPPERS.format("vec_transpose"), needs=(*_SB3, "image_obs"))
 def works_under_vec_transpose_image(scene: Scene) -> Iterator[Demand]:
     """`VecTransposeImage` puts the channels of images first, in `terminal_observation` too.
 
@@ -212,7 +212,7 @@ def works_under_vec_transpose_image(scene: Scene) -> Iterator[Demand]:
         yield from _of_their_shapes(env, call)
 
 
-@error(source=_WRAPPERS.format("vec_extract_dict_obs"), needs=(*_SB3, "dict_obs"), after=_USUAL)
+@error(source=_WRAPPERS.format("vec_extract_dict_obs"), needs=(*_SB3, "dict_obs"))
 def works_under_vec_extract_dict_obs(scene: Scene) -> Iterator[Demand]:
     """`VecExtractDictObs` takes one entry out of observations and `terminal_observation`.
 

@@ -33,7 +33,7 @@ _SEEDS = 3
 
 equal = PRELUDE["equal"]
 
-error, warning = marked(group="seeding", source=SB3_SOURCE)
+error, warning = marked(group="seeding", source=SB3_SOURCE, needs=("seeding",))
 
 
 @error(needs=("seed_method",), after=())
@@ -48,7 +48,7 @@ def seed_returns_n(scene: Scene) -> Iterator[Demand]:
     yield expect(known, seeds, should=f"a list of {scene.n} seeds")
 
 
-@error(needs=("seeding",), variant=again)
+@error(variant=again)
 def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """The same seed and the same actions give the same observations, rewards and dones.
 
@@ -63,12 +63,12 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     )
 
 
-unseeded_resets_repeatable = warning(source=GYM_RESET, needs=("seeding",), after=DETERMINISTIC)(
+unseeded_resets_repeatable = warning(source=GYM_RESET, after=DETERMINISTIC)(
     scenes.unseeded_resets_repeatable
 )
 
 
-@error(needs=("seeding",), after=_SEEDED, variant=seeded_late)
+@error(after=_SEEDED, variant=seeded_late)
 def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[Demand]:
     """`seed(s)` changes nothing until the next `reset()`, the rows' own resets included.
 
@@ -78,7 +78,7 @@ def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[De
     yield from alike(record, twin, "as without the call of seed, since there was no reset")
 
 
-@error(needs=("seeding",), after=_SEEDED)
+@error(after=_SEEDED)
 def seed_used_once(scene: Scene) -> Iterator[Demand]:
     """A seed is used for one reset; the next one draws something new.
 
@@ -144,7 +144,7 @@ def _of_row(calls: list[Call], i: int) -> list[Value]:
     return [call.obs.row(i) for call in calls]
 
 
-@error(needs=("seeding",), after=_SEEDED, new=True)
+@error(after=_SEEDED, new=True)
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed has an effect on the same instance, as the first seed had.
 
@@ -171,7 +171,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
     yield from second_episodes_alike(scene)
 
 
-@warning(needs=("seeding",), after=(*_SEEDED, "seed_works_again"))
+@warning(after=(*_SEEDED, "seed_works_again"))
 def large_seeds_accepted(scene: Scene) -> Iterator[Demand]:
     """`seed(s)` takes any seed that fits into 32 bits, and None, which draws one.
 

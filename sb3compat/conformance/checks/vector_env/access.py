@@ -14,7 +14,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     frames_of_now,
     returns,
 )
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, marked
+from sb3compat.conformance.checks.vector_env.marks import CLOSE, DETERMINISTIC, RENDER, SYNC, marked
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
@@ -67,9 +67,7 @@ def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     yield from attributes_of_now(scene, env)
 
 
-@error(
-    group="rendering", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.render", needs=("render",)
-)
+@error(group="rendering", source=RENDER, needs=("render",))
 def render_n_frames(scene: Scene) -> Iterator[Demand]:
     """`render()` returns one RGB frame for each row.
 
@@ -102,19 +100,17 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
 
 reading_changes_nothing = error(
     group="rendering",
-    source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.render",
+    source=RENDER,
     needs=("seeding",),
     after=DETERMINISTIC,
 )(scenes.reading_changes_nothing)
 
 
-close_returns = error(source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())(
-    life.close_returns
-)
+close_returns = error(source=CLOSE, after=())(life.close_returns)
 
 
 @warning(
-    source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
+    source=CLOSE,
     after=(*BASICS["vector_env"], "close_returns"),
 )
 def close_idempotent(scene: Scene) -> Iterator[Demand]:
@@ -162,7 +158,7 @@ def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
 
 
 nothing_left_after_close = error(
-    source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
+    source=CLOSE,
     after=(*BASICS["vector_env"], "close_idempotent"),
     new=True,
 )(life.nothing_left_after_close)

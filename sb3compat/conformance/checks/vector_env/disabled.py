@@ -19,10 +19,7 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
 
-MODES = ("Disabled",)
-GROUP = "episode end: DISABLED"
-
-error, warning = marked(group=GROUP, source=SYNC, modes=MODES)
+error, warning = marked(group="episode end: DISABLED", source=SYNC, modes=("Disabled",))
 
 
 @error(

@@ -84,17 +84,7 @@ autoreset_like_reset = error(
 )(first_observations.autoreset_like_reset)
 
 
-@error(
-    after=(
-        *EPISODES,
-        "obs_in_batched_space",
-        "final_obs_in_space",
-        "final_obs_is_last",
-        "obs_is_reset_obs",
-        "done_step_returns_final_obs",
-        "no_reset_unasked",
-    )
-)
+@error(after=(*_FINAL_OBS, "obs_is_reset_obs", "no_reset_unasked"))
 def last_obs_like_others(record: Record) -> Iterator[Demand]:
     """The last observation of an episode is computed like the observations of all other steps.
 

@@ -14,7 +14,6 @@ from sb3compat.conformance.record import Drawn
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Scene
 
-GROUP = "masked reset"
 NEEDS = ("masked_reset",)
 APART = (*NEEDS, "separate_rows")
 _NO_OPTIONS = (
@@ -22,7 +21,7 @@ _NO_OPTIONS = (
     "'{…}', in Python options={…}"
 )
 
-error, warning = marked(group=GROUP, source=SYNC)
+error, warning = marked(group="masked reset", source=SYNC)
 
 
 @error(needs=APART, after=EPISODES)

@@ -35,11 +35,9 @@ from sb3compat.conformance.variants import (
 
 equal = PRELUDE["equal"]
 
-MODES = ("NextStep",)
-GROUP = "episode end: NEXT_STEP"
-# The declared mode comes first, or all these checks would report the same mistake.
 
-error, _ = marked(group=GROUP, source=GYM_AUTORESET, modes=MODES)
+# The declared mode comes first, or all these checks would report the same mistake.
+error, _ = marked(group="episode end: NEXT_STEP", source=GYM_AUTORESET, modes=("NextStep",))
 
 
 @error(

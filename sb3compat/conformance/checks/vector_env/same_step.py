@@ -33,11 +33,9 @@ from sb3compat.conformance.values import Several
 
 equal, distinct = PRELUDE["equal"], PRELUDE["distinct"]
 
-MODES = ("SameStep",)
 FINALS = (*BASICS["vector_env"], "final_obs_present")
-GROUP = "episode end: SAME_STEP"
 
-error, warning = marked(group=GROUP, source=GYM_AUTORESET, modes=MODES)
+error, warning = marked(group="episode end: SAME_STEP", source=GYM_AUTORESET, modes=("SameStep",))
 
 
 @error(after=EPISODES)

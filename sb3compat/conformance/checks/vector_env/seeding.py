@@ -40,10 +40,10 @@ _LASTS = "something lasts over a reset"
 
 equal, stable, starts_like = map(PRELUDE.__getitem__, ("equal", "stable", "starts_like"))
 
-error, warning = marked(group="seeding", source=RESET)
+error, warning = marked(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
 
 
-@error(needs=("seeding",), after=EPISODES, variant=again)
+@error(after=EPISODES, variant=again)
 def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """Two environments with the same seed and the same actions return the same.
 
@@ -57,11 +57,11 @@ def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
 
 
 unseeded_resets_repeatable = warning(
-    source=GYM_RESET, needs=("seeding",), after=(*DETERMINISTIC, "reset_clears_pending_autoreset")
+    source=GYM_RESET, after=(*DETERMINISTIC, "reset_clears_pending_autoreset")
 )(scenes.unseeded_resets_repeatable)
 
 
-@warning(needs=("seeding",), after=DETERMINISTIC)
+@warning()
 def seed_used_once(scene: Scene) -> Iterator[Demand]:
     """A seed is used for one reset; a reset without a seed draws new random numbers.
 
@@ -83,7 +83,7 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
     yield expect("distinct([{1}, *{0}]) > 1", Several(later), first, should=should)
 
 
-@error(needs=("seeding",), after=(*DETERMINISTIC, "reset_clears_pending_autoreset"), new=True)
+@error(after=(*DETERMINISTIC, "reset_clears_pending_autoreset"), new=True)
 def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed has an effect on the same instance, as the first seed had.
 
@@ -108,7 +108,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
     yield from second_episodes_alike(scene)
 
 
-@warning(needs=("seeding",), after=(*DETERMINISTIC, "seed_works_again"))
+@warning(after=(*DETERMINISTIC, "seed_works_again"))
 def large_seeds_accepted(scene: Scene) -> Iterator[Demand]:
     """`reset(seed=s)` takes any seed that fits into 32 bits, and None, which draws one.
 
@@ -143,7 +143,7 @@ def _varied_starts(scene: Scene, env: Recorded, seed: int) -> dict[int, Several]
     return varied
 
 
-@error(source=SYNC, needs=("seeding", "separate_rows"), after=DETERMINISTIC)
+@error(source=SYNC, needs=("seeding", "separate_rows"))
 def seeds_differ_by_row(scene: Scene) -> Iterator[Demand]:
     """`reset(seed=s)` gives each row a seed of its own, so that the rows differ.
 
@@ -158,7 +158,7 @@ def seeds_differ_by_row(scene: Scene) -> Iterator[Demand]:
         yield expect("not equal({0}, {1})", own, starts[j], should=should, row=i)
 
 
-@error(source=SYNC, needs=("seeding",), after=DETERMINISTIC)
+@error(source=SYNC)
 def seed_list_by_row(scene: Scene) -> Iterator[Demand]:
     """If `reset(seed=[...])` takes a list, it holds the seed of each row.
 
@@ -199,7 +199,6 @@ def _as_with_a_list(scene: Scene) -> Iterator[Demand]:
 
 @warning(
     source=SYNC,
-    needs=("seeding",),
     after=(*DETERMINISTIC, "seeds_differ_by_row", "obs_in_batched_space"),
     without_reference=_as_with_a_list,
 )
@@ -217,7 +216,7 @@ def seed_int_is_seed_plus_i(record: Record) -> Iterator[Demand]:
             yield obs_like_single(start, f"as in its single environment with seed {seed}")
 
 
-@error(group="reset", needs=("seeding", "repeatable"), after=DETERMINISTIC, new=True)
+@error(group="reset", needs=("seeding", "repeatable"), new=True)
 def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     """After `reset()` every row is at the start of an episode, also one that had just ended.
 
@@ -245,7 +244,6 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
 
 @error(
     group="reset",
-    needs=("seeding",),
     # Other rows may end before the reset.
     after=(*DETERMINISTIC, "reset_clears_pending_autoreset", "seed_works_again"),
     new=True,
