@@ -7,7 +7,7 @@ not count, so that they survive a move.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,12 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 _LENGTH = 16
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-@cache
-def digest_of(*modules: str) -> str:
-    """The digest of these modules and of all that they import from this repository."""
-    return together(imported(map(path_of, modules)))
 
 
 def together(paths: Iterable[str], root: Path = ROOT) -> str:
@@ -34,41 +28,6 @@ def path_of(module: str) -> str:
     stem = module.replace(".", "/")
     found = (path for path in (f"{stem}.py", f"{stem}/__init__.py") if (ROOT / path).is_file())
     return next(found, "")
-
-
-def imported(paths: Iterable[str]) -> set[str]:
-    """These files, and those of this repository that they import, and so on."""
-    waiting = list(paths)
-    found: set[str] = set()
-    while waiting:
-        path = waiting.pop()
-        if path and path not in found:
-            found.add(path)
-            waiting += _imports(path)
-    return found
-
-
-@cache
-def _imports(path: str) -> tuple[str, ...]:
-    """The files of this repository that a file imports itself."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return tuple(filter(None, map(path_of, _names(tree))))
-
-
-def _names(tree: ast.AST) -> Iterator[str]:
-    """The modules that a module imports; those for type checkers do not count."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            for statement in node.orelse:
-                yield from _names(ast.Module([statement], []))
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if path_of(inner) else node.module
-        else:
-            yield from _names(node)
 
 
 @cache

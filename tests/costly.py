@@ -42,8 +42,6 @@ CASES = {
     "conformance/checks/vector_env::rows_with_time_limits_of_their_own_may_end_at_once": 0,
     "conformance/commands/check::an_id_is_made_as_asked_and_is_its_own_reference": 0,
     "conformance/subject/singles::singles_of_specs_are_compared_with": 0,
-    # It imports all that the matrix is made with.
-    "conformance/age::all_that_a_run_imports_has_a_digest": 0,
     "trace/command::files_are_written_although_nobody_reads_what_is_printed": 0,
     "tune/command::each_line_makes_the_environment_that_was_timed": 0,
     "trace/trace::what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else": 4,

@@ -142,7 +142,7 @@ def _git(root: Path, *command: str) -> str:
 
 
 def _versions() -> str:
-    found = {each.name.lower(): each.version for each in metadata.distributions()}
+    found = {each.name.lower().replace("_", "-"): each.version for each in metadata.distributions()}
     # `make pairs` runs where nothing is installed.
     named = [f"{name} {found[name]}" for name in PACKAGES if name in found]
     return ", ".join([f"Python {platform.python_version()}", *named])

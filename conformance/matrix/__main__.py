@@ -22,15 +22,7 @@ from pathlib import Path
 from conformance.in_turn import usable_processors
 from conformance.matrix.outcomes import Outcome, Outcomes, examine_all, problems, up_to_date
 from conformance.matrix.page import page
-from conformance.matrix.record import (
-    OUTCOMES,
-    REFERENCE,
-    Record,
-    present,
-    read,
-    versions,
-    write,
-)
+from conformance.matrix.record import OUTCOMES, REFERENCE, read, write
 from conformance.matrix.sections import Section, sections
 from conformance.specimens.registry import Specimen
 from versions import stamps
@@ -39,26 +31,18 @@ PAGE = "kill-matrix.md"
 Pairs = list[tuple[Section, Specimen]]
 
 
-def named(everything: Pairs, names: Sequence[str]) -> Pairs:
-    """The environments with these names.
+def chosen(everything: Pairs, names: Sequence[str], last: Outcomes) -> Pairs:
+    """The environments with these names, where the last run has the outcomes of all others.
 
     Raises:
-        ValueError: If there is none of a name.
+        ValueError: If there is no environment of a name, or no outcome of another one.
     """
     if unknown := set(names) - {specimen.name for _, specimen in everything}:
         raise ValueError(f"Expected names of environments, got {', '.join(sorted(unknown))}.")
-    return [(section, specimen) for section, specimen in everything if specimen.name in names]
-
-
-def must_be_known(others: Pairs, record: Record) -> None:
-    """Refuse to take from the last run what it did not run.
-
-    Raises:
-        ValueError: If there are no outcomes of an environment.
-    """
-    missing = [one.name for section, one in others if not up_to_date(section, one, record.outcomes)]
-    if missing:
+    others = (pair for pair in everything if pair[1].name not in names)
+    if missing := [one.name for section, one in others if not up_to_date(section, one, last)]:
         raise ValueError(f"The last run did not run all checks on {', '.join(missing[:5])}.")
+    return [pair for pair in everything if pair[1].name in names]
 
 
 # What the worker processes examine; they are forks, as mutants and factories cannot be sent.
@@ -94,12 +78,20 @@ def main(arguments: Sequence[str] | None = None, reference: Path = REFERENCE) ->
     warnings.simplefilter("ignore")
     path = reference / OUTCOMES
     found = sections()
-    try:
-        record = _record(args, path, found)
-    except ValueError as error:
-        parser.error(str(error))
-    stamps.write(reference / PAGE, page(found, record), whole=record.digest == present())
-    wrong = problems(found, record.outcomes)
+    wanted = everything = [(section, each) for section in found for each in section.specimens]
+    outcomes: Outcomes = {}
+    if args.only or args.page:
+        outcomes = read(path)
+        try:
+            wanted = chosen(everything, args.only or (), outcomes)
+        except ValueError as error:
+            parser.error(str(error))
+    if wanted:
+        run(wanted, outcomes, usable_processors())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, found, outcomes)
+    stamps.write(reference / PAGE, page(found, outcomes), whole=wanted == everything)
+    wrong = problems(found, outcomes)
     for problem in wrong:
         print(problem, file=sys.stderr)
     return 1 if wrong else 0
@@ -113,29 +105,6 @@ def _parser() -> argparse.ArgumentParser:
         "--page", action="store_true", help="none: the page, from the outcomes of the last run"
     )
     return parser
-
-
-def _record(args: argparse.Namespace, path: Path, found: list[Section]) -> Record:
-    """The outcomes, after the environments that are asked for have been run.
-
-    Raises:
-        ValueError: If the last run does not have those of the others.
-    """
-    everything = [(section, specimen) for section in found for specimen in section.specimens]
-    if not (args.only or args.page):
-        return _run(path, found, everything, Record(versions(), present(), {}))
-    last = read(path)
-    wanted = named(everything, args.only or ())
-    must_be_known([pair for pair in everything if pair not in wanted], last)
-    # The outcomes of the others stay, and the record goes on to say of what they are.
-    return _run(path, found, wanted, last) if wanted else last
-
-
-def _run(path: Path, found: list[Section], wanted: Pairs, record: Record) -> Record:
-    run(wanted, record.outcomes, usable_processors())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, found, record)
-    return read(path)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from conformance.matrix.outcomes import (
     Outcome,
     Outcomes,
 )
-from conformance.matrix.record import Record
 from conformance.matrix.sections import Section
 from conformance.specimens.registry import Specimen
 from sb3compat.conformance.checks.catalogue import checks_of
@@ -48,27 +47,26 @@ environment each check runs {some} programs. In a user's run it is up to 25. For
 VecEnv the kit is also given the single environments and options that they understand; for a mutant
 of a VectorEnv only where the change concerns them. Then all checks run once more *by default*: the
 kit is given nothing but the environment. The run fails if no check kills a mutant by default,
-unless its source says why none can. These results were made with {versions}.
+unless its source says why none can.
 """
 
 _MARKS = """\
 In the tables, a mutant in plain type is aimed at the check. The check also kills the mutants in
 *italics*, which are aimed at other checks. +2 means that two other checks kill the mutant, too. †
 means that the check kills it only if single environments or options are given, not by default.
+Where several checks kill a mutant, the comments in its source say why. In each section, each check
+kills at least one mutant that no other check kills.
 """
 
 
-def page(sections: list[Section], record: Record) -> str:
+def page(sections: list[Section], outcomes: Outcomes) -> str:
     """The whole page."""
-    outcomes = record.outcomes
-    libraries = ", ".join(f"{name} {number}" for name, number in record.versions.items())
     anchors = _anchors()
     head = _HEAD.format(
         few=LOOKS * PROGRAMS,
         many=LOOKS_AT_AIMED * PROGRAMS,
         least=PROGRAMS,
         some=LOOKS_AT_CORRECT * PROGRAMS,
-        versions=libraries,
     )
     parts = [head, _summary(sections, outcomes), _MARKS]
     for section in sections:
@@ -121,8 +119,6 @@ def _section(section: Section, outcomes: dict[str, Outcome], anchors: Anchors) -
     return [
         f"## {section.title}",
         _checks(section, outcomes, anchors),
-        _not_alone(section, outcomes),
-        _several(section, outcomes),
         _unaided(section, outcomes),
         _correct(section, outcomes),
     ]
@@ -145,8 +141,6 @@ def _killed_by(check: Check, section: Section, outcomes: dict[str, Outcome]) -> 
         outcome = outcomes[mutant.name]
         text = _link(mutant)
         if check.id not in outcome.killed:
-            if check.id in mutant.fails:
-                aimed.append(f"**{text} survives**")
             continue
         if outcome.unaided is not None and check.id not in outcome.unaided:
             text += " †"
@@ -159,55 +153,16 @@ def _killed_by(check: Check, section: Section, outcomes: dict[str, Outcome]) -> 
     return aimed + besides
 
 
-def _not_alone(section: Section, outcomes: dict[str, Outcome]) -> str:
-    alone = {
-        name
-        for mutant in section.mutants
-        if len(outcomes[mutant.name].killed) == 1
-        for name in outcomes[mutant.name].killed
-    }
-    missing = [f"`{check.id}`" for check in section.checks if check.id not in alone]
-    if not missing:
-        return "Each of these checks kills at least one mutant that no other check kills."
-    return f"No mutant is killed by these checks alone: {', '.join(missing)}."
-
-
-def _several(section: Section, outcomes: dict[str, Outcome]) -> str:
+def _unaided(section: Section, outcomes: dict[str, Outcome]) -> str:
     lines = []
     for mutant in section.mutants:
-        killed = outcomes[mutant.name].killed
-        if len(killed) > 1:
-            aimed = ", ".join(f"`{name}`" for name in sorted(killed & mutant.fails))
-            besides = ", ".join(f"*`{name}`*" for name in sorted(killed - mutant.fails))
-            lines.append(f"| {_link(mutant)} | {aimed} | {besides} |")
+        if not outcomes[mutant.name].by_default:
+            aimed = ", ".join(f"`{name}`" for name in sorted(mutant.fails))
+            lines.append(f"| {_link(mutant)} | {aimed} | {mutant.untold} |")
     if not lines:
-        return "No mutant is killed by more than one check."
-    head = (
-        "Mutants that several checks kill; the comments in their source say why:\n\n"
-        "| Mutant | Aimed at | Killed besides by |\n|---|---|---|\n"
-    )
-    return head + "\n".join(lines)
-
-
-def _unaided(section: Section, outcomes: dict[str, Outcome]) -> str:
-    missed, others = [], []
-    for mutant in section.mutants:
-        killed = outcomes[mutant.name].by_default
-        aimed = ", ".join(f"`{name}`" for name in sorted(mutant.fails))
-        if not killed:
-            missed.append(f"| {_link(mutant)} | {aimed} | {mutant.untold} |")
-        elif mutant.fails - killed:
-            names = ", ".join(f"`{name}`" for name in sorted(killed))
-            others.append(f"| {_link(mutant)} | {aimed} | {names} |")
-    parts = []
-    if missed:
-        head = "| Mutant | Aimed at | Why it cannot be told |\n|---|---|---|\n"
-        parts.append(f"Mutants that are missed by default:\n\n{head}" + "\n".join(missed))
-    if others:
-        head = "| Mutant | Aimed at | Killed by default by |\n|---|---|---|\n"
-        title = "Mutants that other checks kill by default:"
-        parts.append(f"{title}\n\n{head}" + "\n".join(others))
-    return "\n\n".join(parts)
+        return ""
+    head = "| Mutant | Aimed at | Why it cannot be told |\n|---|---|---|\n"
+    return f"Mutants that are missed by default:\n\n{head}" + "\n".join(lines)
 
 
 def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:

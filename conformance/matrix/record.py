@@ -1,14 +1,11 @@
-"""The file that keeps the outcomes, with the versions and the sources that they are of."""
+"""The file that keeps the outcomes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
-from conformance.age import digest_of
 from conformance.matrix.outcomes import (
     BLOCKED,
     IDLE,
@@ -20,7 +17,6 @@ from conformance.matrix.outcomes import (
     Outcomes,
 )
 from conformance.matrix.sections import Section
-from sb3compat.conformance.checks.catalogue import checks_of
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 OUTCOMES = "kill-matrix/outcomes.json"
@@ -28,43 +24,13 @@ OUTCOMES = "kill-matrix/outcomes.json"
 # A check that the file does not name for a specimen has passed.
 _KEPT = (KILLED, BLOCKED, SKIPPED, IDLE, PARTLY)
 _UNAIDED = "killed by default"
-_PACKAGES = ("gymnasium", "stable-baselines3")
 
 
-@dataclass(frozen=True)
-class Record:
-    """The outcomes of a run.
-
-    Attributes:
-        versions: Those of the libraries.
-        digest: That of the sources.
-        outcomes: For each section and specimen.
-    """
-
-    versions: dict[str, str]
-    digest: str
-    outcomes: Outcomes
-
-
-def versions() -> dict[str, str]:
-    """The versions of the libraries that are installed."""
-    return {package: version(package) for package in _PACKAGES}
-
-
-def present() -> str:
-    """The digest of the sources that there are: of the checks, and of all that they are run on."""
-    checks = {check.function.__module__ for check in checks_of()}
-    return digest_of("conformance.matrix.outcomes", *sorted(checks))
-
-
-def write(path: Path, sections: Iterable[Section], record: Record) -> None:
+def write(path: Path, sections: Iterable[Section], outcomes: Outcomes) -> None:
     """Keep the outcomes, a line for each specimen."""
-    blocks = [
-        f'"versions": {json.dumps(record.versions)}',
-        f'"digest": {json.dumps(record.digest)}',
-    ]
+    blocks = []
     for section in sections:
-        found = record.outcomes[section.key]
+        found = outcomes[section.key]
         checks = json.dumps([check.id for check in section.checks])
         lines = ",\n".join(
             f"  {json.dumps(specimen.name)}: {json.dumps(_kept(found[specimen.name]))}"
@@ -86,17 +52,15 @@ def _kept(outcome: Outcome) -> dict[str, list[str]]:
     return kept
 
 
-def read(path: Path) -> Record:
-    """The record that `write` has written."""
+def read(path: Path) -> Outcomes:
+    """The outcomes that `write` has written."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    found, digest = document.pop("versions"), document.pop("digest")
-    outcomes = {
+    return {
         key: {
             name: _outcome(section["checks"], kept) for name, kept in section["specimens"].items()
         }
         for key, section in document.items()
     }
-    return Record(found, digest, outcomes)
 
 
 def _outcome(checks: list[str], kept: dict[str, list[str]]) -> Outcome:

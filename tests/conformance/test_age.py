@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from conformance.age import ROOT, digest, imported, path_of
-from tests.interpreter import run
+from conformance.age import digest
 
 SOURCE = '''
 """What it is for."""
@@ -53,27 +50,3 @@ def test_it_is_the_same_in_each_version_of_python() -> None:
 def test_what_a_module_does_counts(before: str, after: str, counts: bool) -> None:
     assert SOURCE.count(before) == 1
     assert (digest(SOURCE.replace(before, after)) != digest(SOURCE)) == counts
-
-
-RUN = """
-import json, sys
-from dataclasses import replace
-from conformance.matrix.outcomes import examine_all
-from conformance.matrix.sections import sections
-
-for section in sections()[:2]:
-    examine_all(replace(section, checks=section.checks[:1]), section.mutants[0])
-print(json.dumps([name for name in sys.modules if name.startswith(("sb3compat.", "conformance."))]))
-"""
-
-
-def test_all_that_a_run_imports_has_a_digest() -> None:
-    done = run("-W", "ignore", "-c", RUN)
-    assert done.returncode == 0, done.stderr
-    loaded = {path_of(name) for name in json.loads(done.stdout.splitlines()[-1])}
-    # What is in a package itself is imported under names of its own, where it is used.
-    loaded = {path for path in loaded if not path.endswith("__init__.py")}
-    checks = (ROOT / "sb3compat/conformance/checks").rglob("[!_]*.py")
-    assert loaded == imported(
-        [path_of("conformance.matrix.outcomes"), *(str(path.relative_to(ROOT)) for path in checks)]
-    )
