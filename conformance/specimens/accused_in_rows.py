@@ -6,20 +6,40 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens.registry import accused
+from conformance.specimens.registry import Specimen, accused, enter
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 
+Rows = TypeVar("Rows", bound="type[RowEnv] | type[RowsEnv]")
 
-class IceRow(RowEnv):
+
+def _form(*checks: str, mode: str = "NextStep", n: int = 3, **form: Any) -> Callable[[Rows], Rows]:
+    """Enter an environment of this form, by its class or by that of its rows."""
+
+    def register(cls: Rows) -> Rows:
+        name = cls.__name__
+        envs: Any = cls if issubclass(cls, RowsEnv) else type(name, (RowsEnv,), {"row": cls})
+        make = partial(envs, Form(mode, **form), n)
+        wrongly = frozenset(checks)
+        enter(Specimen("accused", name, "vector_env", make, cls.__module__, mode, wrongly=wrongly))
+        return cls
+
+    return register
+
+
+@_form("rows_independent", kind="counted", one_generator=True, sub_envs=False)
+class SlipsOnIceOnly(RowEnv):
+    """One generator for all rows, which nobody needs in the beginning."""
+
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         super().reset(seed=seed, options=options)
         self.x = self.start = 0.0
@@ -31,23 +51,9 @@ class IceRow(RowEnv):
         return self.observe(), -1.0 - slip, self.x >= 30, False, {}
 
 
-@accused("vector_env", "rows_independent", mode="NextStep")
-class SlipsOnIceOnly(RowsEnv):
-    """One generator for all rows, which nobody needs in the beginning."""
-
-    def __init__(self) -> None:
-        super().__init__(Form(kind="counted", one_generator=True, sub_envs=False))
-
-    def make_row(self, i: int) -> RowEnv:
-        return IceRow(self.form, i)
-
-
-@accused("vector_env", "options_reach_env", mode="NextStep")
+@_form("options_reach_env", n=1)
 class OneRowLooksTwice(RowsEnv):
     """There is no other row whose option it could take."""
-
-    def __init__(self) -> None:
-        super().__init__(Form(), 1)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         given = {} if options is None else copy(options)
@@ -56,27 +62,25 @@ class OneRowLooksTwice(RowsEnv):
         return super().reset(seed=seed, options=options)
 
 
-class WindyRow(RowEnv):
-    wind = 0.0
+class DrivenRow(RowEnv):
+    """It moves by itself, too."""
+
+    drift = 0.0
 
     def step(self, action: Any) -> Any:
-        self.x += self.wind
+        self.x += self.drift
         return super().step(action)
 
 
-@accused("vector_env", "one_reset_per_episode", mode="NextStep")
+@_form("one_reset_per_episode")
 class DrawsTheWindBeforeItResets(RowsEnv):
     """That of all rows, also of those that it then resets."""
 
-    def __init__(self) -> None:
-        super().__init__(Form())
-
-    def make_row(self, i: int) -> RowEnv:
-        return WindyRow(self.form, i)
+    row = DrivenRow
 
     def advance(self, actions: list[Any]) -> None:
         for row in self.rows:
-            row.wind = float(row.np_random.uniform())  # type: ignore[attr-defined]
+            row.drift = float(row.np_random.uniform())  # type: ignore[attr-defined]
         super().advance(actions)
 
 
@@ -89,15 +93,11 @@ class CoinRow(RowEnv):
         return self.observe(), 0.0, *rest
 
 
-@accused("vector_env", "no_stale_result_after_error", mode="NextStep")
+@_form("no_stale_result_after_error", kind="counted", lengths=(30,), sub_envs=False)
 class TossesBeforeItRaises(RowsEnv):
     """A coin for each row, before it looks at the number of actions."""
 
-    def __init__(self) -> None:
-        super().__init__(Form(kind="counted", lengths=(30,), sub_envs=False))
-
-    def make_row(self, i: int) -> RowEnv:
-        return CoinRow(self.form, i)
+    row = CoinRow
 
     def check_actions(self, actions: Any) -> None:
         for row in self.rows:
@@ -105,27 +105,16 @@ class TossesBeforeItRaises(RowsEnv):
         super().check_actions(actions)
 
 
-class SlipperyRow(RowEnv):
-    slip = 0.0
-
-    def step(self, action: Any) -> Any:
-        self.x -= self.slip
-        return super().step(action)
-
-
-@accused("vector_env", "reset_step_ignores_action", mode="NextStep")
+@_form("reset_step_ignores_action", one_generator=True, sub_envs=False)
 class DrawsSlipsOfAllWhoRun(RowsEnv):
     """Also of those that it then resets; one generator for all rows."""
 
-    def __init__(self) -> None:
-        super().__init__(Form(one_generator=True, sub_envs=False))
-
-    def make_row(self, i: int) -> RowEnv:
-        return SlipperyRow(self.form, i)
+    row = DrivenRow
 
     def advance(self, actions: list[Any]) -> None:
         for row, action in zip(self.rows, actions, strict=True):
-            row.slip = float(row.np_random.uniform(0, 0.3)) if action else 0.0  # type: ignore[attr-defined]
+            slip = float(row.np_random.uniform(0, 0.3)) if action else 0.0
+            row.drift = -slip  # type: ignore[attr-defined]
         super().advance(actions)
 
 
@@ -143,7 +132,14 @@ class EndsElsewhereRow(RowEnv):
         """Change it."""
 
 
-class CountedRow(EndsElsewhereRow):
+_SHORT: dict[str, Any] = {"mode": "SameStep", "lengths": (6,), "sub_envs": False}
+_counted = _form("last_obs_like_others", endings=("truncated",), **_SHORT)
+
+
+@_counted
+class CountsItsEpisodes(EndsElsewhereRow):
+    """The last observation has the new number, and so has the next first one."""
+
     count = 0
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
@@ -157,43 +153,23 @@ class CountedRow(EndsElsewhereRow):
         return np.array([self.x, self.count], np.float32)
 
 
-@accused("vector_env", "last_obs_like_others", mode="SameStep")
-class CountsItsEpisodes(RowsEnv):
-    """The last observation has the new number, and so has the next first one."""
+@_counted
+class KnowsTheNextSeasonAtTheEnd(CountsItsEpisodes):
+    """Giving up changes nothing."""
 
-    def __init__(self) -> None:
-        super().__init__(Form("SameStep", (6,), ("truncated",), sub_envs=False))
-
-    def make_row(self, i: int) -> RowEnv:
-        return CountedRow(self.form, i)
-
-
-class SeasonRow(CountedRow):
     def end(self) -> None:
         self.count = int(self.np_random.integers(9))
 
 
-@accused("vector_env", "last_obs_like_others", mode="SameStep")
-class KnowsTheNextSeasonAtTheEnd(CountsItsEpisodes):
-    """Giving up changes nothing."""
-
-    def make_row(self, i: int) -> RowEnv:
-        return SeasonRow(self.form, i)
-
-
-class AttemptedRow(CountedRow):
+@_counted
+class CountsWhoGivesUpToo(CountsItsEpisodes):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         self.count += 0 < self.done < self.length
         return super().reset(seed=seed, options=options)
 
 
-@accused("vector_env", "last_obs_like_others", mode="SameStep")
-class CountsWhoGivesUpToo(CountsItsEpisodes):
-    def make_row(self, i: int) -> RowEnv:
-        return AttemptedRow(self.form, i)
-
-
-class FallingRow(EndsElsewhereRow):
+@_form("last_obs_like_others", endings=("terminated",), infos=False, **_SHORT)
+class FallsFarDownAtTheEnd(EndsElsewhereRow):
     def end(self) -> None:
         self.x *= 50
 
@@ -201,32 +177,17 @@ class FallingRow(EndsElsewhereRow):
         return np.array([self.x, self.done], np.float32)
 
 
-@accused("vector_env", "last_obs_like_others", mode="SameStep")
-class FallsFarDownAtTheEnd(RowsEnv):
-    def __init__(self) -> None:
-        super().__init__(Form("SameStep", (6,), ("terminated",), infos=False, sub_envs=False))
-
-    def make_row(self, i: int) -> RowEnv:
-        return FallingRow(self.form, i)
-
-
-@accused("vector_env", "infos_of_the_autoreset", mode="NextStep")
+@_form("infos_of_the_autoreset", infos=False, sub_envs=False)
 class TellsTheSeedAndTheDevice(RowsEnv):
     """Where there is a seed; and the device in each reset of all rows."""
-
-    def __init__(self) -> None:
-        super().__init__(Form(infos=False, sub_envs=False))
 
     def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
         super().begin(i, seed, options)
         return {"device": "cpu"} | ({} if seed is None else {"seed": seed})
 
 
-@accused("vector_env", "call_get_set_attr", mode="NextStep")
+@_form("call_get_set_attr")
 class HasAttributesButNoMethods(RowsEnv):
-    def __init__(self) -> None:
-        super().__init__(Form())
-
     def get_attr(self, name: str) -> tuple[Any, ...]:
         return tuple(getattr(row, name) for row in self.rows)
 
@@ -234,14 +195,23 @@ class HasAttributesButNoMethods(RowsEnv):
         raise NotImplementedError(name)
 
 
-@accused("vector_env", "metadata_not_shared", mode="NextStep")
+@_form("metadata_not_shared")
 class MetadataThatNobodyCanWrite(RowsEnv):
-    def __init__(self) -> None:
-        super().__init__(Form())
+    def __init__(self, form: Form, n: int) -> None:
+        super().__init__(form, n)
         self.metadata: Any = MappingProxyType(self.metadata)
 
 
-class SearchingRow(RowEnv):
+@_form(
+    "nothing_kept_over_ends",
+    mode="SameStep",
+    lengths=(12, 15, 15),
+    kind="counted",
+    sub_envs=False,
+)
+class ShowsTheNearestPlaceOnly(RowEnv):
+    """A reset a step later draws two of the three places once more, and shows the same."""
+
     places = np.zeros(3)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
@@ -259,17 +229,6 @@ class SearchingRow(RowEnv):
         return np.array([np.abs(self.places - self.x).min(), self.done, 0.0])
 
 
-@accused("vector_env", "nothing_kept_over_ends", mode="SameStep")
-class ShowsTheNearestPlaceOnly(RowsEnv):
-    """A reset a step later draws two of the three places once more, and shows the same."""
-
-    def __init__(self) -> None:
-        super().__init__(Form("SameStep", (12, 15, 15), kind="counted", sub_envs=False))
-
-    def make_row(self, i: int) -> RowEnv:
-        return SearchingRow(self.form, i)
-
-
 class BettingRow(RowEnv):
     """Takes no card, one or two, or bets some money: one of these."""
 
@@ -283,16 +242,31 @@ class BettingRow(RowEnv):
         return super().step(value if kind == 0 else float(value[0]))
 
 
-@accused("vector_env", "rows_independent", mode="NextStep")
-class TakesOneOfTwoKindsOfActions(SyncVectorEnv):
-    def __init__(self) -> None:
-        super().__init__([partial(BettingRow, Form(), i) for i in range(3)])
+class InSync(SyncVectorEnv):
+    """Its rows need the options as a dict."""
+
+    row: type[RowEnv] = RowEnv
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__([partial(self.row, Form(), i) for i in range(3)], **given)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         return super().reset(seed=seed, options=dict(options or {}))
 
 
-class RacingRow(RowEnv):
+@accused("vector_env", "rows_independent", mode="NextStep")
+class TakesOneOfTwoKindsOfActions(InSync):
+    row = BettingRow
+
+
+@_form(
+    "last_reward_like_others",
+    mode="SameStep",
+    lengths=(12, 15, 15),
+    endings=("terminated",),
+    noise=True,
+)
+class ACrashPaysNothing(RowEnv):
     """It starts standing, and the reward is its speed; a crash pays nothing."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
@@ -305,16 +279,8 @@ class RacingRow(RowEnv):
         return obs, 0.0 if terminated else self.x, terminated, truncated, info
 
 
-@accused("vector_env", "last_reward_like_others", mode="SameStep")
-class ACrashPaysNothing(RowsEnv):
-    def __init__(self) -> None:
-        super().__init__(Form("SameStep", (12, 15, 15), endings=("terminated",), noise=True))
-
-    def make_row(self, i: int) -> RowEnv:
-        return RacingRow(self.form, i)
-
-
-class CountingRow(RowEnv):
+@_form("infos_of_the_autoreset", mode="SameStep", lengths=(6, 8, 9))
+class CountsAllSteps(RowEnv):
     """Infos have the number of its steps, over all episodes."""
 
     total = 0
@@ -329,21 +295,9 @@ class CountingRow(RowEnv):
         return (*results, info | {"total": self.total})
 
 
-@accused("vector_env", "infos_of_the_autoreset", mode="SameStep")
-class CountsAllSteps(RowsEnv):
-    def __init__(self) -> None:
-        super().__init__(Form("SameStep", (6, 8, 9)))
-
-    def make_row(self, i: int) -> RowEnv:
-        return CountingRow(self.form, i)
-
-
 @accused("vector_env", "outputs_unchanged_by_later_steps", mode="NextStep")
-class WithoutCopiesOnRequest(SyncVectorEnv):
+class WithoutCopiesOnRequest(InSync):
     """It fills one array again and again, as `copy=False` says."""
 
     def __init__(self) -> None:
-        super().__init__([partial(RowEnv, Form(), i) for i in range(3)], copy=False)
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
-        return super().reset(seed=seed, options=dict(options or {}))
+        super().__init__(copy=False)

@@ -118,9 +118,10 @@ class RowEnv(gym.Env[Any, Any]):
 
 
 class RowsEnv(VectorEnv[Any, Any, Any]):
-    """Rows of `RowEnv`, in any autoreset mode."""
+    """Rows of `RowEnv`, in any autoreset mode; small methods, so that each can be broken."""
 
     metadata = {"render_modes": ["rgb_array"]}
+    row: type[RowEnv] = RowEnv
 
     def __init__(self, form: Form, n: int = 3) -> None:
         self.form = form
@@ -137,7 +138,7 @@ class RowsEnv(VectorEnv[Any, Any, Any]):
         self.pending = np.zeros(n, bool)
 
     def make_row(self, i: int) -> RowEnv:
-        return RowEnv(self.form, i)
+        return self.row(self.form, i)
 
     # Resets
 
@@ -225,8 +226,7 @@ class RowsEnv(VectorEnv[Any, Any, Any]):
 
     def reset_step(self, i: int, action: Any) -> None:
         """The step after an ending, in NEXT_STEP mode."""
-        self.obs[i], info = self.rows[i].reset()
-        self.infos = self.add_info(self.infos, info, i)
+        self.infos = self.add_info(self.infos, self.autoreset(i), i)
 
     def step_row(self, i: int, action: Any) -> None:
         self.obs[i], self.rewards[i], *flags, info = self.rows[i].step(action)
@@ -237,9 +237,19 @@ class RowsEnv(VectorEnv[Any, Any, Any]):
 
     def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
         """The next episode, in SAME_STEP mode; returns its info."""
-        self.finals[i] = self.obs[i], info
+        last = self.obs[i]
+        first = self.autoreset(i)
+        self.finals[i] = self.final(i, last, info)
+        return first
+
+    def autoreset(self, i: int) -> dict[str, Any]:
+        """A new episode of row i, as the last one has ended; returns its info."""
         self.obs[i], info = self.rows[i].reset()
         return info
+
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """What the infos tell of the last step, in SAME_STEP mode."""
+        return obs, info
 
     def add_finals(self) -> None:
         for i, (obs, info) in self.finals.items():

@@ -149,18 +149,14 @@ class FinalObsUnderTheOldName(RowsEnv):
 
 @mutant("final_obs_in_space", modes=("SameStep",))
 class FinalObsNotTransformed(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        info = super().restart(i, info)
-        self.finals[i] = self.finals[i][0] * 1e6, self.finals[i][1]
-        return info
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
+        return obs * 1e6, info
 
 
 @mutant("final_obs_dtype", modes=("SameStep",))
 class FinalObsInDoublePrecision(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        info = super().restart(i, info)
-        self.finals[i] = self.finals[i][0].astype(np.float64), self.finals[i][1]
-        return info
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
+        return obs.astype(np.float64), info
 
 
 @mutant("final_obs_mask_equals_done", modes=("SameStep",))
@@ -178,10 +174,8 @@ class FinalObsMaskOfTerminations(RowsEnv):
 
 
 class _FinalObsIsFirst(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        info = super().restart(i, info)
-        self.finals[i] = self.obs[i], self.finals[i][1]
-        return info
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
+        return self.obs[i], info
 
 
 @mutant("final_obs_is_last", modes=("SameStep",))
@@ -204,12 +198,10 @@ class _Falls(RowEnv):
 
 @mutant("final_obs_is_last", modes=("SameStep",), lengths=(8,), endings=("truncated",))
 class FinalObsOfTerminationsOverwritten(_FinalObsIsFirst):
-    def make_row(self, i: int) -> RowEnv:
-        return _Falls(self.form, i)
+    row = _Falls
 
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        terminated = self.flags[0, i]
-        return super().restart(i, info) if terminated else RowsEnv.restart(self, i, info)
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
+        return super().final(i, obs, info) if self.flags[0, i] else (obs, info)
 
 
 @mutant("final_obs_not_aliased", modes=("SameStep",))
@@ -245,18 +237,14 @@ class FinalObsIsStale(RowsEnv):
         self.before = self.obs[i]
         super().step_row(i, action)
 
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        found = super().restart(i, info)
-        self.finals[i] = self.before, info
-        return found
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
+        return self.before, info
 
 
 @mutant("final_obs_is_last", modes=("SameStep",), referenced=True)
 class FinalObsOfZeros(RowsEnv):
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        found = super().restart(i, info)
-        self.finals[i] = self.finals[i][0] * 0, info
-        return found
+    def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
+        return obs * 0, info
 
 
 # The last observation of a row then depends on the actions of another.
@@ -293,20 +281,18 @@ class InfosSwappedWithReference(_InfosSwapped):
     pass
 
 
-class _SameKeys(RowsEnv):
+class _SameKeys(RowEnv):
     """Resets and steps give the same keys."""
 
-    def make_row(self, i: int) -> RowEnv:
-        class Row(RowEnv):
-            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-                obs, _ = super().reset(seed=seed, options=options)
-                return obs, {"x": self.x, "nested": {"done": 0}}
-
-        return Row(self.form, i)
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        obs, _ = super().reset(seed=seed, options=options)
+        return obs, {"x": self.x, "nested": {"done": 0}}
 
 
 @mutant("final_info_is_step_info", modes=("SameStep",))
-class FinalInfoIsTheResets(_SameKeys):
+class FinalInfoIsTheResets(RowsEnv):
+    row = _SameKeys
+
     def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
         info = super().restart(i, info)
         self.finals[i] = self.finals[i][0], info
@@ -314,8 +300,8 @@ class FinalInfoIsTheResets(_SameKeys):
 
 
 @mutant("final_info_is_step_info", modes=("SameStep",))
-class InfosOfTheSameKeysSwapped(_InfosSwapped, _SameKeys):
-    pass
+class InfosOfTheSameKeysSwapped(_InfosSwapped):
+    row = _SameKeys
 
 
 class _LastObsShown(RowsEnv):

@@ -79,8 +79,7 @@ class _FallingRow(RowEnv):
 
 @vector_env_mutant("episode_statistics_of_the_episode")
 class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
-    def make_row(self, i: int) -> RowEnv:
-        return _FallingRow(self.form, i)
+    row = _FallingRow
 
     def step(self, actions: Any) -> Any:
         *results, infos = super().step(actions)
@@ -158,11 +157,8 @@ class TurnsAreThoseOfTheNextEpisode(RowsEnv):
 
 @vector_env_mutant("infos_of_the_autoreset", modes=("NextStep", "SameStep"))
 class InfosOfAutoresetsAreLost(RowsEnv):
-    def reset_step(self, i: int, action: Any) -> None:
-        self.obs[i], _ = self.rows[i].reset()
-
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        super().restart(i, info)
+    def autoreset(self, i: int) -> dict[str, Any]:
+        super().autoreset(i)
         return {}
 
 
@@ -237,8 +233,7 @@ class _MapRow(RowEnv):
 class MapsOfTheLastStep(RowsEnv):
     """Each reset draws another map."""
 
-    def make_row(self, i: int) -> RowEnv:
-        return _MapRow(self.form, i)
+    row = _MapRow
 
 
 _in_rows_that_end_together = vector_env_mutant(

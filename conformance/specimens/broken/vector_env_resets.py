@@ -44,36 +44,36 @@ class NewGeneratorsWithoutASeed(RowsEnv):
         return super().reset(seed=seed, options=options)
 
 
+class _KeepsItsSeed(RowEnv):
+    kept: Any = None
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.kept = self.kept if seed is None else seed
+        return super().reset(seed=self.kept, options=options)
+
+
 @mutant("seed_used_once")
 class SeedKept(RowsEnv):
-    def make_row(self, i: int) -> RowEnv:
-        class Row(RowEnv):
-            kept: Any = None
+    row = _KeepsItsSeed
 
-            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-                self.kept = self.kept if seed is None else seed
-                return super().reset(seed=self.kept, options=options)
 
-        return Row(self.form, i)
+class _CountsEpisodes(RowEnv):
+    root, count = 0, 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if seed is None:
+            self.count += 1
+            self.np_random = np.random.default_rng((self.root, self.row, self.count))
+        else:
+            self.root = seed
+        return super().reset(seed=seed, options=options)
 
 
 @mutant("seed_works_again")
 class EpisodesCounted(RowsEnv):
     """The generator of an episode is made from the seed and the number of the episode."""
 
-    def make_row(self, i: int) -> RowEnv:
-        class Row(RowEnv):
-            root, count = i, 0
-
-            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-                if seed is None:
-                    self.count += 1
-                    self.np_random = np.random.default_rng((self.root, self.count))
-                else:
-                    self.root = seed
-                return super().reset(seed=seed, options=options)
-
-        return Row(self.form, i)
+    row = _CountsEpisodes
 
 
 @mutant("seed_works_again")
@@ -243,14 +243,8 @@ class OptionsOfTheNextEpisodes(RowsEnv):
         self.given = dict(options or {})
         return super().reset(seed=seed, options=options)
 
-    def reset_step(self, i: int, action: Any) -> None:
-        self.obs[i], info = self.rows[i].reset(options=self.given)
-        self.infos = self.add_info(self.infos, info, i)
-
-    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
-        self.finals[i] = self.obs[i], info
-        self.obs[i], info = self.rows[i].reset(options=self.given)
-        return info
+    def autoreset(self, i: int) -> dict[str, Any]:
+        return self.begin(i, None, self.given)
 
 
 # Masked resets
