@@ -127,6 +127,8 @@ def _cut(end: str) -> bool:
 class Points(Base):  # type: ignore[misc]
     """Several points, stepped one after the other; each row is reset in the step that ends it."""
 
+    row: Any = Point
+
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.num_envs: Any = self.config.rows
@@ -143,7 +145,7 @@ class Points(Base):  # type: ignore[misc]
 
     def make_row(self, row: int) -> Any:
         # The last row has a wrapper that the others have not.
-        env = Point(self.config, row)
+        env = self.row(self.config, row)
         return TimeLimit(env, 1000) if row and row == self.config.rows - 1 else env
 
     # Seeds, options, reset
@@ -193,12 +195,12 @@ class Points(Base):  # type: ignore[misc]
         actions, self.pending = self.pending, None
         rows = [self.step_row(i, actions[i]) for i in range(self.num_envs)]
         observations, rewards, dones, infos = zip(*rows, strict=True)
-        return (
-            self.batch(list(observations)),
-            np.array(rewards, np.float32),
-            np.array(dones, bool),
-            list(infos),
-        )
+        obs, flags = self.batch(list(observations)), np.array(dones, bool)
+        return self.results(obs, np.array(rewards, np.float32), flags, list(infos))
+
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        """What a step returns."""
+        return obs, rewards, dones, infos
 
     def step_row(self, i: int, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.envs[i].step(action)
@@ -213,9 +215,16 @@ class Points(Base):  # type: ignore[misc]
 
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         """Keep the last observation, and begin the next episode; returns its first one."""
-        info["terminal_observation"] = last
-        first, self.reset_infos[i] = self.envs[i].reset()
+        first, self.reset_infos[i] = self.autoreset(i)
+        info["terminal_observation"] = self.terminal(i, last, first)
         return first
+
+    def autoreset(self, i: int) -> Any:
+        return self.envs[i].reset()
+
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        """The terminal observation of an episode, by its last one and the next first one."""
+        return last
 
     def batch(self, observations: list[Any]) -> Any:
         space = self.observation_space

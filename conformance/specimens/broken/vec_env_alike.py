@@ -39,15 +39,13 @@ class DrawnRewardsInReverse(_Native):
         obs, _, done, info = super().step_row(i, action)
         return obs, float(self.envs[i].unwrapped.np_random.normal()), done, info
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards[::-1], dones, infos
 
 
 @mutant("rows_independent", config=ALIKE, referenced=False)
 class RewardsInReverse(_Native):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards[::-1].copy(), dones, infos
 
 
@@ -99,8 +97,7 @@ class Falls(Point):
 # As a flag that is read by the place of its row among the ended ones.
 @mutant("rows_independent", config=ALIKE, referenced=False)
 class FlagsSwapped(_EndsTogether):
-    def make_row(self, row: int) -> Any:
-        return Falls(self.config, row)
+    row = Falls
 
     def several(self, rows: Any, obs: Any, rewards: Any, dones: Any, infos: Any) -> None:
         flags = [infos[i]["TimeLimit.truncated"] for i in rows]
@@ -117,10 +114,8 @@ class AutoresetsSeedAgain(Points):
         self.last = list(self._seeds)
         super().forget()
 
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        info["terminal_observation"] = last
-        first, self.reset_infos[i] = self.envs[i].reset(seed=self.last[i])
-        return first
+    def autoreset(self, i: int) -> Any:
+        return self.envs[i].reset(seed=self.last[i])
 
 
 @mutant("autoreset_like_reset", config=Config(lengths=(7, 9, 11)), referenced=False)
@@ -231,8 +226,7 @@ class TerminalObservationInMillimetres(Points):
 class LastObservationsOfTheFirstRows(Points):
     """The first row that has ended gets the one of row 0, and so on."""
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         led_to = [info.get("terminal_observation", obs[i]) for i, info in enumerate(infos)]
         for k, i in enumerate(np.flatnonzero(dones)):
             infos[i]["terminal_observation"] = led_to[k].copy()
@@ -318,10 +312,8 @@ class TerminalObservationOfAnEarlierEpisode(Points):
         super().__init__(config)
         self.earlier: dict[int, Any] = {}
 
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        info["terminal_observation"] = self.earlier.setdefault(i, last).copy()
-        return first
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return self.earlier.setdefault(i, last).copy()
 
 
 @mutant("truncated_flag_exclusive", config=ALIKE, referenced=False)

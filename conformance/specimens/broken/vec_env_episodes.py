@@ -32,26 +32,21 @@ class TerminalObservationAlways(Points):
 
 @mutant("terminal_observation_in_space")
 class TerminalObservationIsABatch(Points):
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        info["terminal_observation"] = last[None]
-        return first
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return last[None]
 
 
 @mutant("terminal_observation_dtype")
 class TerminalObservationInDoublePrecision(Points):
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        info["terminal_observation"] = last.astype(np.float64)
-        return first
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return last.astype(np.float64)
 
 
 # A view of the row, which then is overwritten: it has the value of the reset observation now, and
 # changes with whatever is written to that array.
 @mutant("terminal_observation_not_reset_obs", "terminal_observation_not_aliased")
 class TerminalObservationIsAView(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         for i in np.flatnonzero(dones):
             infos[i]["terminal_observation"] = obs[i]
         return obs, rewards, dones, infos
@@ -59,10 +54,8 @@ class TerminalObservationIsAView(Points):
 
 @mutant("terminal_observation_not_reset_obs")
 class TerminalObservationIsTheNextFirst(Points):
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        info["terminal_observation"] = deepcopy(first)
-        return first
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return deepcopy(first)
 
 
 @mutant("terminal_observation_is_last")
@@ -77,16 +70,14 @@ class TerminalObservationIsStale(Points):
 
 @mutant("terminal_observation_is_last")
 class TerminalObservationOfZeros(Points):
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        return super().end(i, last * 0, info)
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return last * 0
 
 
 @mutant("terminal_observation_is_last")
 class TerminalObservationOfAnotherRow(Points):
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        info["terminal_observation"] = self.envs[i - 1].unwrapped.observe()
-        return first
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return self.envs[i - 1].unwrapped.observe()
 
 
 @mutant("truncated_flag_present")
@@ -298,8 +289,7 @@ class ActionsInReverse(Points):
 
 @mutant("rows_match_reference", may_fail=("nothing_kept_over_ends",))
 class RewardsRolled(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, np.roll(rewards, 1), dones, infos
 
 

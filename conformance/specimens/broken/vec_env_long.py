@@ -141,8 +141,7 @@ class TerminalPlaceIsTheOnlyFirst(_Grid):
 class TruncatedEpisodesEndWithTheNextFirst(Points):
     """Episodes also terminate, and those ends are right."""
 
-    def make_row(self, row: int) -> Any:
-        return Falls(self.config, row)
+    row = Falls
 
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         first = super().end(i, last, info)
@@ -159,8 +158,7 @@ class TruncatedEpisodesEndWithTheNextFirst(Points):
 class TerminationsNotNormalised(Points):
     """Truncated episodes are."""
 
-    def make_row(self, row: int) -> Any:
-        return Falls(self.config, row)
+    row = Falls
 
     def batch(self, observations: list[Any]) -> Any:
         return super().batch(observations) / np.float32(1000)
@@ -273,8 +271,7 @@ class SuccessIsLeftOver(Points):
 
 @vec_env_mutant("infos_without_others_entries")
 class EmptyEntriesOfOtherRows(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         events = [i for i, info in enumerate(infos) if info.get("time") == 2]
         for i, info in enumerate(infos) if events else ():
             info["event"] = "half time" if i in events else None
@@ -283,8 +280,7 @@ class EmptyEntriesOfOtherRows(Points):
 
 @vec_env_mutant("rows_independent", referenced=False)
 class InfosOfOtherRowsLostAtEnds(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         for i in np.flatnonzero(~dones) if dones.any() else ():
             infos[i] = {"TimeLimit.truncated": False}
         return obs, rewards, dones, infos
@@ -294,8 +290,7 @@ class InfosOfOtherRowsLostAtEnds(Points):
 class StatisticsOfTheLastRow(Points):
     """One dict for all rows, which each of them writes into."""
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         for info in infos:
             info["statistics"] = {"reward": float(rewards[-1]), "square": float(rewards[-1]) ** 2}
         return obs, rewards, dones, infos

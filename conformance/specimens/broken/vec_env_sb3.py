@@ -24,8 +24,7 @@ class _WriteOnce(dict[str, Any]):
 
 
 class InfosRefuseWriting(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones, [_WriteOnce(info) for info in infos]
 
 
@@ -58,8 +57,7 @@ class _Fixed(dict[str, Any]):
 class InfosOfFixedShape(Points):
     attribute = "shape"
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones, [_Fixed(info, self.attribute) for info in infos]
 
 
@@ -103,8 +101,7 @@ class InfiniteRewardWithoutTraining(Points):
 
 @mutant("trains_ppo")
 class RewardsReadOnly(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         rewards.flags.writeable = False
         return obs, rewards, dones, infos
 

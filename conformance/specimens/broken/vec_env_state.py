@@ -66,11 +66,9 @@ class SeedsAtOnce(Points):
 
 @mutant("seed_applies_at_next_reset_only")
 class SeedUsedByAutoreset(Points):
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        info["terminal_observation"] = last
-        first, self.reset_infos[i] = self.envs[i].reset(seed=self._seeds[i])
-        self._seeds[i] = None
-        return first
+    def autoreset(self, i: int) -> Any:
+        seed, self._seeds[i] = self._seeds[i], None
+        return self.envs[i].reset(seed=seed)
 
 
 @mutant("seed_used_once")
@@ -192,8 +190,7 @@ class FirstOptionsForAll(Points):
         super().set_options(options[0] if isinstance(options, list) else options)
 
 
-@mutant("options_per_row", options=None)
-class FirstOptionsForAllInASimulator(FirstOptionsForAll):
+class _Simulator(Points):
     """Its rows are no environments, and nobody says which options it takes."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:
@@ -203,11 +200,13 @@ class FirstOptionsForAllInASimulator(FirstOptionsForAll):
 
 
 @mutant("options_per_row", options=None)
-class FirstRowTakesTheOption(FirstOptionsForAllInASimulator):
-    """A dict for all rows is one object."""
+class FirstOptionsForAllInASimulator(FirstOptionsForAll, _Simulator):
+    pass
 
-    def set_options(self, options: Any = None) -> None:
-        Points.set_options(self, options)
+
+@mutant("options_per_row", options=None)
+class FirstRowTakesTheOption(_Simulator):
+    """A dict for all rows is one object."""
 
     def start(self, i: int) -> Any:
         self._options[i] = {"shift": self._options[i].pop("shift", 0)}
@@ -218,15 +217,6 @@ class FirstRowTakesTheOption(FirstOptionsForAllInASimulator):
 class OptionsForGood(Points):
     def forget(self) -> None:
         self._seeds = [None] * self.num_envs
-
-
-class _Simulator(Points):
-    """Its rows are no environments, and nobody says which options it takes."""
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        if attr_name == "unwrapped":
-            raise AttributeError(attr_name)
-        return super().get_attr(attr_name, indices)
 
 
 @mutant("options_used_once", options=None)
@@ -240,10 +230,8 @@ class OptionsInAutoresets(Points):
         self.kept = deepcopy(self._options)
         return super().reset()
 
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        info["terminal_observation"] = last
-        first, self.reset_infos[i] = self.envs[i].reset(options=self.kept[i] or None)
-        return first
+    def autoreset(self, i: int) -> Any:
+        return self.envs[i].reset(options=self.kept[i] or None)
 
 
 @mutant("options_used_once", options=None)
@@ -304,11 +292,9 @@ class TerminalObservationInABuffer(Points):
         super().__init__(config)
         self.lasts = np.zeros((self.num_envs, 3), np.float32)
 
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
         self.lasts[i] = last
-        info["terminal_observation"] = self.lasts[i]
-        return first
+        return self.lasts[i]
 
 
 @mutant("infos_unchanged_by_later_steps")
@@ -329,8 +315,7 @@ class InfosUsedAgain(Points):
         super().__init__(config)
         self.infos: list[dict[str, Any]] = [{} for _ in self.envs]
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         for used, info in zip(self.infos, infos, strict=True):
             used.clear()
             used.update(info)
@@ -348,8 +333,7 @@ class RewardsReadBack(Points):
         self.given = None
         return super().reset()
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         if self.given is not None and (self.given != self.copy).any():
             rewards = rewards + 1
         self.given, self.copy = rewards, rewards.copy()
@@ -382,7 +366,6 @@ class KeepsTheActions(Points):
         jerk = 0 if self.kept is None else np.abs(actions - self.kept).sum(axis=1)
         self.jerk, self.kept = np.where(self.fresh, 0, jerk), actions
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         self.fresh = dones.copy()
         return obs, rewards - self.jerk.astype(np.float32), dones, infos

@@ -134,8 +134,7 @@ class LastRewardsSetBackWithTheRest(_Counting):
     referenced=False,
 )
 class StatisticsOfTerminationsOnly(_Counting):
-    def make_row(self, row: int) -> Any:
-        return Falls(self.config, row)
+    row = Falls
 
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)

@@ -155,50 +155,43 @@ class StartDrawnAhead(Points):
 
 @mutant("step_returns_four")
 class StepsAsGymnasiumDoes(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones, np.zeros_like(dones), infos
 
 
 @mutant("rewards_shape", config=UNTRAINED)
 class RewardsInAColumn(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards[:, None], dones, infos
 
 
 @mutant("rewards_float32")
 class RewardsInDoublePrecision(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards.astype(np.float64), dones, infos
 
 
 @mutant("dones_shape")
 class DonesInAColumn(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones[:, None], infos
 
 
 @mutant("dones_bool_array")
 class DonesAsNumbers(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones.astype(int), infos
 
 
 @mutant("infos_n_dicts", config=UNTRAINED)
 class OneInfoForAll(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones, {"time": [info["time"] for info in infos]}
 
 
 @mutant("infos_is_list")
 class InfosInATuple(Points):
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones, tuple(infos)
 
 
@@ -206,8 +199,7 @@ class InfosInATuple(Points):
 class OneInfoManyTimes(Points):
     """Rows that run get the very same dict; it stays true what it says."""
 
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = super().step_wait()
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
         return obs, rewards, dones, infos if dones.any() else [infos[0]] * self.num_envs
 
 
