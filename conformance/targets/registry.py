@@ -35,6 +35,7 @@ class Target:
         refused: Whether the adapter must refuse it.
         options: Options that its reset understands.
         capabilities: Declared capabilities.
+        known: Known failures, with the reasons, besides those in `expected/`.
     """
 
     name: str
@@ -44,10 +45,11 @@ class Target:
     refused: bool = False
     options: Mapping[str, Any] | None = None
     capabilities: Mapping[str, bool] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def expected(self) -> dict[str, str]:
         """The known failures, with the reasons."""
-        found: dict[str, str] = {}
+        found = dict(self.known)
         for path in sorted(EXPECTED.glob("*.toml")):
             if f"{self.name}-".startswith(f"{path.stem}-"):
                 found |= reasons(path)

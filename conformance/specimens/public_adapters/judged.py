@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.commands.expected import expected_failures
+from sb3compat.conformance.run import toml
 
 HERE = Path(__file__).parent
-CONFORMANCE = HERE.parents[1]
-EXPECTED = CONFORMANCE / "expected"
-PAGE = CONFORMANCE / "PUBLIC_ADAPTERS.md"
+PAGE = HERE.parents[1] / "PUBLIC_ADAPTERS.md"
 LIBRARY = "public_adapters"
 
 _INTRODUCTION = """\
@@ -61,23 +56,28 @@ class Verdict:
         adapter: What it is.
         version: The version that was read.
         source: Its source.
+        make: Source that makes the port, of names in its module.
         defects: The main one first.
+        separate_rows: Not if its rows are of one world: they end together, or share what they draw
+            from.
     """
 
     name: str
     adapter: str
     version: str
     source: str
+    make: str
     defects: tuple[Defect, ...]
+    separate_rows: bool = True
 
-    def reasons(self) -> dict[str, tuple[str, str]]:
-        """For each check that fails the reason and a link."""
-        found: dict[str, tuple[str, str]] = {}
+    def expected(self) -> dict[str, str]:
+        """For each check that fails the reason, with a link."""
+        found: dict[str, dict[str, str]] = {}
         for defect in self.defects:
             for check in defect.checks:
-                before, link = found.get(check, ("", defect.link))
-                found[check] = (f"{before} {defect.what}".strip(), link)
-        return dict(sorted(found.items()))
+                table = found.setdefault(check, {"reason": "", "link": defect.link})
+                table["reason"] = f"{table['reason']} {defect.what}".strip()
+        return expected_failures(found)
 
 
 def verdicts() -> list[Verdict]:
@@ -86,25 +86,16 @@ def verdicts() -> list[Verdict]:
 
 
 def _read(path: Path) -> Verdict:
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = toml.read(path)
     defects = [
         Defect(**{**raw, "checks": tuple(raw.get("checks", ()))}) for raw in data.pop("defect")
     ]
     return Verdict(path.stem, **data, defects=tuple(defects))
 
 
-def expected_failures(verdict: Verdict) -> str:
-    """The file in `expected/` for a port."""
-    parts = []
-    for check, (reason, link) in verdict.reasons().items():
-        lines = wrap(reason.replace("\\", "\\\\"), 94)
-        text = " \\\n".join(f"    {line}" for line in lines)
-        parts.append(f'[{check}]\nreason = """\\\n{text}"""\nlink = "{link}"\n')
-    return "\n".join(parts)
-
-
-def page(found: list[Verdict], warnings: frozenset[str]) -> str:
+def page(found: list[Verdict]) -> str:
     """PUBLIC_ADAPTERS.md."""
+    warnings = frozenset(check.id for check in checks_of() if check.severity == "warning")
     parts = [_INTRODUCTION.strip(), _glance(found)]
     for verdict in found:
         parts.append(f"## {verdict.adapter}")
