@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.commands.expected import expected_failures
@@ -86,7 +87,7 @@ def verdicts() -> list[Verdict]:
 
 
 def _read(path: Path) -> Verdict:
-    data = toml.read(path)
+    data: dict[str, Any] = toml.read(path)
     defects = [
         Defect(**{**raw, "checks": tuple(raw.get("checks", ()))}) for raw in data.pop("defect")
     ]
