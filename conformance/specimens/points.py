@@ -169,6 +169,10 @@ class Points(Base):  # type: ignore[misc]
         """Begin an episode because the caller asked for it."""
         obs, info = self.envs[i].reset(seed=self._seeds[i], options=self._options[i] or None)
         self.reset_infos[i] = info
+        return self.observed(i, obs, new=True)
+
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        """The observation of row i; it is the first one of an episode if it is new."""
         return obs
 
     def forget(self) -> None:
@@ -204,6 +208,7 @@ class Points(Base):  # type: ignore[misc]
 
     def step_row(self, i: int, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.envs[i].step(action)
+        obs = self.observed(i, obs)
         info["TimeLimit.truncated"] = self.flag(terminated, truncated)
         done = terminated or truncated
         if done:
@@ -216,6 +221,7 @@ class Points(Base):  # type: ignore[misc]
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         """Keep the last observation, and begin the next episode; returns its first one."""
         first, self.reset_infos[i] = self.autoreset(i)
+        first = self.observed(i, first, new=True)
         info["terminal_observation"] = self.terminal(i, last, first)
         return first
 

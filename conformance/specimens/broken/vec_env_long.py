@@ -24,60 +24,38 @@ class _Stacked(Points):
         super().__init__(config)
         self.frames = [deque(np.zeros(3), 3) for _ in self.envs]
 
-    def start(self, i: int) -> Any:
-        return self.stacked(i, super().start(i), new=True)
-
-    def stacked(self, i: int, obs: Any, *, new: bool = False) -> Any:
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
         if new:
             self.frames[i].extend(np.zeros(3))
         self.frames[i].append(obs[0])
         return np.array(self.frames[i], np.float32)
 
-    def step_row(self, i: int, action: Any) -> Any:
-        obs, reward, done, info = super().step_row(i, action)
-        return (obs if done else self.stacked(i, obs)), reward, done, info
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, self.last(i, last), info)
-        return self.stacked(i, first, new=True)
-
-    def last(self, i: int, last: Any) -> Any:
-        return self.stacked(i, last)
-
 
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_TERMINATED)
 class TerminalStackWithoutTheLastFrame(_Stacked):
-    def last(self, i: int, last: Any) -> Any:
-        return np.array(self.frames[i], np.float32)
+    def step_row(self, i: int, action: Any) -> Any:
+        self.before = np.array(self.frames[i], np.float32)
+        return super().step_row(i, action)
+
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return self.before
 
 
 class _Grid(Points):
     """Each row walks along a line of places, from a drawn one, and is cut after some steps."""
 
-    varied = True
+    starts = 4
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.observation_space = spaces.Discrete(40)
         self.places = [0] * self.num_envs
 
-    def start(self, i: int) -> Any:
-        super().start(i)
-        return self.first(i)
-
-    def first(self, i: int) -> Any:
-        self.places[i] = int(self.envs[i].np_random.integers(4)) if self.varied else 0
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        dice = self.envs[i].np_random
+        walked = dice.integers(self.starts) if new else self.places[i] + dice.integers(1, 5)
+        self.places[i] = int(walked)
         return np.int64(self.places[i])
-
-    def step_row(self, i: int, action: Any) -> Any:
-        self.places[i] += int(self.envs[i].np_random.integers(1, 5))
-        obs, reward, done, info = super().step_row(i, action)
-        return (obs if done else np.int64(self.places[i])), reward, done, info
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        super().end(i, last, info)
-        info["terminal_observation"] = first = self.first(i)
-        return first
 
 
 _GRID = Config(lengths=(4, 5, 6), ends=("truncated",))
@@ -90,8 +68,9 @@ class Pictures(_Grid):
         super().__init__(config)
         self.observation_space = spaces.Box(0, 255, (3, 4, 8), np.uint8)
 
-    def first(self, i: int) -> Any:
-        super().first(i)
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        if new:
+            super().observed(i, obs, new=True)
         return self.shown(self.picture(i))
 
     def picture(self, i: int) -> Any:
@@ -107,14 +86,10 @@ class Pictures(_Grid):
 
     def step_row(self, i: int, action: Any) -> Any:
         self.places[i] += 1 + int(action)
-        obs, reward, done, info = Points.step_row(self, i, action)
-        return (obs if done else self.shown(self.picture(i))), reward, done, info
+        return super().step_row(i, action)
 
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        picture = self.picture(i)
-        first = super().end(i, last, info)
-        info["terminal_observation"] = self.last(picture)
-        return first
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return self.last(last.transpose(1, 2, 0))
 
 
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
@@ -125,12 +100,13 @@ class TerminalPictureReshaped(Pictures):
 
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
 class TerminalPlaceIsTheNextFirst(_Grid):
-    pass
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return first
 
 
 @vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
-class TerminalPlaceIsTheOnlyFirst(_Grid):
-    varied = False
+class TerminalPlaceIsTheOnlyFirst(TerminalPlaceIsTheNextFirst):
+    starts = 1
 
 
 @vec_env_mutant(
@@ -178,16 +154,12 @@ class Speeds(Points):
         self.observation_space = spaces.Box(-50, 50, (4,), np.float32)
         self.speed: Any = np.float32(0)
 
-    def start(self, i: int) -> Any:
-        return np.append(super().start(i), np.float32(0))
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        return np.append(obs, np.float32(0) if new else self.speed)
 
     def step_row(self, i: int, action: Any) -> Any:
         self.speed = np.float32(np.mean(action))
-        obs, reward, done, info = super().step_row(i, action)
-        return (obs if done else np.append(obs, self.speed)), reward, done, info
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        return np.append(super().end(i, np.append(last, self.speed), info), np.float32(0))
+        return super().step_row(i, action)
 
 
 @vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(continuous=True))
@@ -220,34 +192,18 @@ class TerminalGoalOfTheNextEpisode(Points):
         self.observation_space = spaces.Box(-50, 50, (4,), np.float32)
         self.goals = [0] * self.num_envs
 
-    def start(self, i: int) -> Any:
-        obs = super().start(i)
-        self.goals[i] = int(self.envs[i].np_random.integers(5))
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        if new:
+            self.goals[i] = int(self.envs[i].np_random.integers(5))
         return np.append(obs, np.float32(self.goals[i]))
 
-    def step_row(self, i: int, action: Any) -> Any:
-        obs, reward, done, info = super().step_row(i, action)
-        return (obs if done else np.append(obs, np.float32(self.goals[i]))), reward, done, info
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        self.goals[i] = int(self.envs[i].np_random.integers(5))
-        goal = np.float32(self.goals[i])
-        info["terminal_observation"] = np.append(last, goal)
-        return np.append(first, goal)
+    def terminal(self, i: int, last: Any, first: Any) -> Any:
+        return np.append(last[:-1], first[-1])
 
 
 @vec_env_mutant("seed_used_once", referenced=False, config=_GRID)
 class SeedForGoodAmongFewStarts(_Grid):
-    def first(self, i: int) -> Any:
-        self.places[i] = int(self.envs[i].np_random.integers(13))
-        return np.int64(self.places[i])
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        place = np.int64(self.places[i])
-        first = super().end(i, last, info)
-        info["terminal_observation"] = place
-        return first
+    starts = 13
 
     def forget(self) -> None:
         self._options = [{} for _ in self.envs]
