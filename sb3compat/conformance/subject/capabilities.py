@@ -90,47 +90,25 @@ def _takes_seed(env: Any) -> bool:
 
 def _found(env: Any, family: Family) -> dict[str, bool]:
     normalizes = _normalizes(env)
-    found = {
-        "sb3": find_spec("stable_baselines3") is not None,
-        "two_at_once": True,
+    kept = [layer for layer in layers_of(env) if isinstance(layer, SyncVectorEnv | AsyncVectorEnv)]
+    found = assumed(env, family) | {
         "separate_rows": not normalizes,
         "repeatable": not normalizes,
-        "copies": not any(
-            isinstance(layer, SyncVectorEnv | AsyncVectorEnv) and not layer.copy
-            for layer in layers_of(env)
-        ),
+        "copies": all(layer.copy for layer in kept),
     }
     if family == "vec_env":
-        found["seed_method"] = offers(env, "seed")
         found["seeding"] = _takes_seed(env)
-        found["masked_reset"] = False
-        found["row_seeds"] = found["seeding"] and (
-            _seeds_each_row(env) or _own_generators(env, family)
-        )
     else:
-        found["seeding"] = True
-        found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
-        found["row_seeds"] = row_seeds(env)
-    found["render"] = getattr(env, "render_mode", None) == "rgb_array"
+        found["masked_reset"] = found["masked_reset"] or masked_reset(env)
     found["sub_envs"] = _reaches_rows(env, family)
     found["alike_rows"] = found["seeding"] and _alike_rows(env, family)
-    return found | (_found_vec_env(env) if family == "vec_env" else {})
-
-
-def _seeds_each_row(env: Any) -> bool:
-    """Whether row i of a VecEnv under seed s begins as row i - 1 does under seed s + 1.
-
-    If so, each row has its own seed. Rows that all begin alike, or that differ by design, do not
-    show it.
-    """
-    equal, row = PRELUDE["equal"], PRELUDE["row"]
-    try:
-        starts = [deepcopy(_reset(env, "vec_env", seed)) for seed in (11, 12)]
-        first, second = ([row(start, i) for i in range(env.num_envs)] for start in starts)
-    except Exception:
-        return False
-    differ = not any(equal(first[i], first[i - 1]) for i in range(1, env.num_envs))
-    return env.num_envs > 1 and differ and all(map(equal, first[1:], second[:-1]))
+    if family == "vector_env":
+        found["row_seeds"] = row_seeds(env)
+    else:
+        # Rows that are alike but for their seeds have each its own.
+        own = found["seeding"] and _own_generators(env, family)
+        found["row_seeds"] = found["alike_rows"] or own
+    return found
 
 
 def _own_generators(env: Any, family: Family) -> bool:
