@@ -27,6 +27,11 @@ def pieces(obs):
     return [np.ravel(obs)]
 
 
+def numbers_in(obs, kinds="biuf"):
+    """The numbers in an observation, flat, of these kinds of dtypes."""
+    return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in kinds)])
+
+
 def kept(starts, firsts):
     """Whether there is no entry that all starts share and all these first observations lack."""
     starts, firsts = ([pieces(obs) for obs in some] for some in (starts, firsts))
@@ -49,10 +54,9 @@ def strays(starts, firsts, lasts):
     """
     from math import comb
 
-    def floats(obs):
-        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
-
-    starts, firsts, lasts = ([floats(obs) for obs in some] for some in (starts, firsts, lasts))
+    starts, firsts, lasts = (
+        [numbers_in(obs, "f") for obs in some] for some in (starts, firsts, lasts)
+    )
     if len({len(obs) for obs in starts + firsts + lasts}) > 1:  # as those of sequences
         return False
     starts, firsts, lasts = map(np.array, (starts, firsts, lasts))
@@ -75,9 +79,6 @@ def rescaled(before, after, next_to_last, last, outside=False):
     `outside`, both have to be so, for all last ones, and twice as much or half is enough.
     """
 
-    def floats(obs):
-        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
-
     def fitted(x, y):
         with np.errstate(all="ignore"):  # what does not vary, or is infinite, has no fit
             x, y = x - x.mean(axis=0), y - y.mean(axis=0)
@@ -85,7 +86,7 @@ def rescaled(before, after, next_to_last, last, outside=False):
             return slope, slope * np.sqrt((x * x).sum(axis=0) / (y * y).sum(axis=0))
 
     before, after, next_to_last, last = (
-        [floats(obs) for obs in some] for some in (before, after, next_to_last, last)
+        [numbers_in(obs, "f") for obs in some] for some in (before, after, next_to_last, last)
     )
     if not last or len({obs.shape for obs in [*before, *after, *next_to_last, *last]}) != 1:
         return False
@@ -114,12 +115,8 @@ def ahead(before, after, next_to_last, last, first, left, begun):
     It has to change up and down, and by different amounts: a count of episodes does not. Resets in
     the middle of episodes, from `left` to `begun`, have to change it, too.
     """
-
-    def numbers(obs):
-        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in "biuf")])
-
     calls = (before, after, next_to_last, last, first, left, begun)
-    every = [[numbers(obs) for obs in some] for some in calls]
+    every = [[numbers_in(obs) for obs in some] for some in calls]
     if len({len(obs) for some in every for obs in some}) != 1:
         return False
     before, after, next_to_last, last, first, left, begun = map(np.array, every)
@@ -138,11 +135,8 @@ def paid_ahead(before, actions, after, rewards, befores, last_actions, lasts, la
     reward by rule, such as 0 for a crash, may be that of a start. None if there is no such formula.
     """
 
-    def numbers(obs):
-        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in "biuf")])
-
     def table(some):
-        rows = [numbers(value) for value in some]
+        rows = [numbers_in(value) for value in some]
         return np.array(rows, float) if len({len(row) for row in rows}) == 1 else np.zeros((0, 0))
 
     if any(piece.size > 30 for value in (befores[0], actions[0]) for piece in pieces(value)):
