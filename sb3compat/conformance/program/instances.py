@@ -37,31 +37,6 @@ def counted(factory: Factory) -> Any:
     return factory()
 
 
-class Singles:
-    """The factories of single environments, which give out what earlier programs have used.
-
-    Args:
-        reference: The factories.
-    """
-
-    def __init__(self, reference: Reference) -> None:
-        self._free: list[list[Any]] = [[] for _ in reference]
-        self._used: list[list[Any]] = [[] for _ in reference]
-        self.reference = [partial(self._take, i, make) for i, make in enumerate(reference)]
-
-    def _take(self, i: int, make: Factory) -> Any:
-        single = self._free[i].pop() if self._free[i] else make()
-        self._used[i].append(single)
-        return single
-
-    def end(self, *, keep: bool) -> None:
-        """End a program; its environments are used again, or left alone."""
-        for free, used in zip(self._free, self._used, strict=True):
-            if keep:
-                free += used
-            used.clear()
-
-
 class Instances:
     """What the programs of one process share: the factory, and instances that stay open.
 
@@ -98,8 +73,16 @@ class Instances:
         self._factory = factory
         self._alone, self._closing = alone, closing
         self._free: list[Any] = []
-        self._singles = Singles(reference) if shared and reference is not None else None
-        self.reference = reference if self._singles is None else self._singles.reference
+        # The single environments in use, each with the list of those of its row that are free.
+        self._singles: list[tuple[list[Any], Any]] = []
+        self.reference = reference
+        if shared and reference is not None:
+            self.reference = [partial(self._single, [], make) for make in reference]
+
+    def _single(self, free: list[Any], make: Factory) -> Any:
+        single = free.pop() if free else make()
+        self._singles.append((free, single))
+        return single
 
     def take(self, in_use: int, *, new: bool = False) -> tuple[Any, bool]:
         """An instance for a program, and whether others have used it.
@@ -169,10 +152,11 @@ class Instances:
             instances: Its instances.
             keep: Whether others may use them, and its single environments.
         """
-        if self._singles is not None:
-            self._singles.end(keep=keep)
+        singles, self._singles = self._singles, []
         if not keep:
             return instances
+        for of_row, single in singles:
+            of_row.append(single)
         free = [*self._free, *instances]
         self._free = free[:_MOST]
         return free[_MOST:]

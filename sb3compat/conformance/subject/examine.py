@@ -61,16 +61,9 @@ def examine(
         FactoryError: If the factory makes no vector environment. An exception of the factory
             itself passes through.
     """
-    given: Given = {
-        "factory": factory,
-        "family": family,
-        "declared": declared or {},
-        "options": options,
-        "reference": reference,
-    }
-    subject, env = look_at(**given)
+    subject, env = look_at(factory, family, declared or {}, options, reference)
     try:
-        subject = try_out(subject, env, given["declared"])
+        subject = try_out(subject, env, declared or {})
     finally:
         with suppress(Exception):  # a check reports it
             env.close()
