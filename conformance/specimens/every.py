@@ -16,6 +16,7 @@ MODULES = tuple(
         "broken.vec_env_alike",
         "broken.vec_env_long",
         "broken.vec_env_statistics",
+        "broken.both",
         "broken.vector_env_basics",
         "broken.vector_env_rows",
         "broken.vector_env_resets",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+import multiprocessing
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing
 
-from conformance.specimens import leftovers
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant as mutant
 
@@ -202,14 +201,6 @@ class RendersWithoutAWord(Points):
             return super().render(mode)
 
 
-@mutant("close_idempotent")
-class ClosesOnce(Points):
-    def close(self) -> None:
-        if self.closed:
-            raise RuntimeError("closed")
-        super().close()
-
-
 @mutant("close_closes_what_it_wraps")
 class ClosesItselfOnly(Points):
     def __init__(self, config: Config) -> None:
@@ -240,34 +231,6 @@ class LeavesItsGamesOpen(_Games):
         self.closed = True
 
 
-@mutant("close_returns")
-class ClosesInTheMainThreadOnly(Points):
-    """As some simulators with a window do."""
-
-    def close(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            threading.Event().wait()
-        super().close()
-
-
-@mutant("close_returns")
-class ClosesAllInstances(Points):
-    pool: ClassVar[set[int]] = set()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.pool.add(id(self))
-
-    def step_wait(self) -> Any:
-        if id(self) not in self.pool:
-            raise RuntimeError("the pool was shut down")
-        return super().step_wait()
-
-    def close(self) -> None:
-        self.pool.clear()
-        super().close()
-
-
 @mutant("close_after_error")
 class CannotCloseAfterAnError(Points):
     failed = False
@@ -290,13 +253,6 @@ class WorkerDies(Points):
             return super().env_method(method_name, *args, indices=indices, **kwargs)
         except Exception:
             raise EOFError from None
-
-
-@mutant("access_works_or_is_refused")
-class AttributesByAnUnknownName(Points):
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        known: dict[str, Any] = {}
-        known[attr_name].append(value)
 
 
 @mutant("access_works_or_is_refused")
@@ -328,18 +284,19 @@ class ReadingMakesAStep(Points):
 
 
 @mutant("nothing_left_after_close")
-class ThreadLeft(leftovers.ThreadLeft, Points):
-    pass
+class ProcessLeft(Points):
+    """Has a process that waits for work."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.ours, theirs = multiprocessing.Pipe()
+        # By a fork, and not for ever: a run makes dozens of these.
+        context = multiprocessing.get_context("fork")
+        context.Process(target=_wait, args=(theirs,), daemon=True).start()
 
 
-@mutant("nothing_left_after_close")
-class ProcessLeft(leftovers.ProcessLeft, Points):
-    pass
-
-
-@mutant("nothing_left_after_close")
-class SharedMemoryLeft(leftovers.SharedMemoryLeft, Points):
-    pass
+def _wait(pipe: Any) -> None:
+    pipe.poll(20)
 
 
 @mutant("memory_does_not_grow")

@@ -322,24 +322,6 @@ class InfosUsedAgain(Points):
         return obs, rewards, dones, list(self.infos)
 
 
-@mutant("writing_outputs_does_not_change_env")
-class RewardsReadBack(Points):
-    """Looks at the rewards that it returned last, in the array that it returned."""
-
-    given: Any = None
-    copy: Any = None
-
-    def reset(self) -> Any:
-        self.given = None
-        return super().reset()
-
-    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
-        if self.given is not None and (self.given != self.copy).any():
-            rewards = rewards + 1
-        self.given, self.copy = rewards, rewards.copy()
-        return obs, rewards, dones, infos
-
-
 @mutant("actions_unchanged", config=Config(continuous=True))
 class ScalesInPlace(Points):
     def step_async(self, actions: Any) -> None:

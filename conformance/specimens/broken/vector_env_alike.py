@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from conformance.specimens import leftovers
 from conformance.specimens.registry import vector_env_mutant as mutant
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 
@@ -246,25 +245,6 @@ class KeepsTheActions(RowsEnv):
         return obs, rewards, *rest
 
 
-@mutant("writing_outputs_does_not_change_env")
-class RewardsReadBack(RowsEnv):
-    """Looks at the rewards that it returned last, in the array that it returned."""
-
-    given: Any = None
-    kept: Any = None
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        self.given = None
-        return super().reset(seed=seed, options=options)
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, *rest = super().step(actions)
-        if self.given is not None and (self.given != self.kept).any():
-            rewards = rewards * 2
-        self.given, self.kept = rewards, rewards.copy()
-        return obs, rewards, *rest
-
-
 @mutant("episode_statistics_at_end_only")
 class StatisticsNeverCleared(RowsEnv):
     def __init__(self, form: Form) -> None:
@@ -304,13 +284,6 @@ class KeepsThePlace(RowsEnv):
 
 
 @mutant("access_works_or_is_refused")
-class AttributesByAnUnknownName(RowsEnv):
-    def set_attr(self, name: str, values: Any) -> None:
-        known: dict[str, Any] = {}
-        known[name].append(values)
-
-
-@mutant("access_works_or_is_refused")
 class AttributesOfTheForm(RowsEnv):
     def get_attr(self, name: str) -> Any:
         return tuple(getattr(row.form, name) for row in self.rows)
@@ -323,16 +296,6 @@ class RenderingDraws(RowsEnv):
             row.np_random.random()
             row.x += 0.01
         return super().render()
-
-
-@mutant("nothing_left_after_close")
-class ThreadLeft(leftovers.ThreadLeft, RowsEnv):
-    pass
-
-
-@mutant("nothing_left_after_close")
-class SharedMemoryLeft(leftovers.SharedMemoryLeft, RowsEnv):
-    pass
 
 
 @mutant("memory_does_not_grow")

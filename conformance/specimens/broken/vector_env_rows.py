@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -133,14 +132,6 @@ class OneCanvasForAll(RowsEnv):
         return (frames[0],) * len(frames)
 
 
-@mutant("close_idempotent")
-class ClosesOnce(RowsEnv):
-    def close(self, **kwargs: Any) -> None:
-        if self.closed:
-            raise RuntimeError("closed already")
-        super().close(**kwargs)
-
-
 class _ClosesItselfOnly(VectorWrapper):
     def close(self, **kwargs: Any) -> None:
         pass
@@ -161,34 +152,6 @@ class LeavesItsRowsOpen(RowsEnv):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.envs = [_Window() for _ in self.rows]
-
-
-@mutant("close_returns")
-class ClosesInTheMainThreadOnly(RowsEnv):
-    """As some simulators with a window do."""
-
-    def close(self, **kwargs: Any) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            threading.Event().wait()
-        super().close(**kwargs)
-
-
-@mutant("close_returns")
-class ClosesAllInstances(RowsEnv):
-    pool: ClassVar[set[int]] = set()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.pool.add(id(self))
-
-    def step(self, actions: Any) -> Any:
-        if id(self) not in self.pool:
-            raise RuntimeError("the pool was shut down")
-        return super().step(actions)
-
-    def close(self, **kwargs: Any) -> None:
-        self.pool.clear()
-        super().close(**kwargs)
 
 
 class _Closing(VectorWrapper):  # not generic in Gymnasium 1.1
