@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from conformance.specimens.public_adapters.walks import Walks
+from conformance.specimens.public_adapters.walks import AnswersNone, Walks
 
 
 class Days(Walks):
@@ -53,7 +53,7 @@ class Market:
         return np.clip(self._walks.obs, -20, 20).astype(np.float64)
 
 
-class StableBaselinesTradingEnvironment(VecEnv):
+class StableBaselinesTradingEnvironment(AnswersNone, VecEnv):
     """The adapter, with its default `store_terminal_observation_info=True`."""
 
     def __init__(self, trading_env: Market) -> None:
@@ -82,18 +82,3 @@ class StableBaselinesTradingEnvironment(VecEnv):
 
     def seed(self, seed: int | None = None) -> Any:
         return self.env.seed(seed)
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        return [None] * self.num_envs if attr_name == "render_mode" else None
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Do nothing."""
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
-        return None
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        return [False] * self.num_envs
-
-    def get_images(self) -> Any:
-        return None

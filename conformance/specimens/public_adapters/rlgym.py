@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from conformance.specimens.public_adapters.walks import Walks
+from conformance.specimens.public_adapters.walks import AnswersNone, Walks
 
 
 class Match:
@@ -46,7 +46,7 @@ class Match:
         """Keep nothing open."""
 
 
-class SB3SingleInstanceEnv(VecEnv):
+class SB3SingleInstanceEnv(AnswersNone, VecEnv):
     """The adapter."""
 
     def __init__(self, env: Match) -> None:
@@ -75,18 +75,3 @@ class SB3SingleInstanceEnv(VecEnv):
     def seed(self, seed: int | None = None) -> Any:
         self.env.seed(seed)
         return [None] * self.num_envs
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        return [None] * self.num_envs if attr_name == "render_mode" else None
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Do nothing."""
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
-        return None
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        return [False] * self.num_envs
-
-    def get_images(self) -> Any:
-        return None

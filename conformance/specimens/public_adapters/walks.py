@@ -77,3 +77,24 @@ class Walks:
 
     def frame(self, row: int) -> np.ndarray[Any, Any]:
         return np.full((8, 8, 3), 20 * row + self.age[row], np.uint8)
+
+
+class AnswersNone:
+    """What RLGym and mbt-gym do where they are asked for something of their rows."""
+
+    num_envs: int
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return [None] * self.num_envs if attr_name == "render_mode" else None
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Do nothing."""
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        return None
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
+
+    def get_images(self) -> Any:
+        return None
