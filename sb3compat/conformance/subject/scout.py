@@ -116,7 +116,7 @@ def truncates_later(subject: Subject, ending: Ending, instances: Instances, most
             result = env.step(act())
             if _any_truncated(family, result):
                 return True
-            if subject.mode == "Disabled" and _any_ended(family, result):
+            if subject.mode == "Disabled" and _any_ended(result):
                 env.reset(options={"reset_mask": PRELUDE["ended"](*result[2:4])})
     return False
 
@@ -232,7 +232,7 @@ class _Scouting:
                         self.instances.shared |= now - started >= LONG_MAKE
                     else:
                         self._steps.append(now - begin)
-                    if _any_ended(family, result):
+                    if _any_ended(result):
                         truncated = _any_truncated(family, result)
                         self.found.append((kind, Ending(setup, actions, seed, count, truncated)))
                         break
@@ -266,10 +266,8 @@ class _Scouting:
         return sorted((e for _, e in kept[:_MOST_ENDINGS]), key=lambda ending: ending.steps)
 
 
-def _any_ended(family: Family, result: Any) -> bool:
-    if family == "vec_env":
-        return bool(np.any(result[2]))
-    return bool(np.any(result[2]) or np.any(result[3]))
+def _any_ended(result: Any) -> bool:
+    return bool(PRELUDE["ended"](result[2], result[-2]).any())
 
 
 def _any_truncated(family: Family, result: Any) -> bool:
