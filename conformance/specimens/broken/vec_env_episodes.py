@@ -102,12 +102,6 @@ class _Flags(Points):
 
 
 @mutant("truncated_flag_exclusive", untold=_FLAGS)
-class TruncatedFlagInverted(_Flags):
-    def flag(self, terminated: bool, truncated: bool) -> Any:
-        return not super().flag(terminated, truncated)
-
-
-@mutant("truncated_flag_exclusive", untold=_FLAGS)
 class TruncatedFlagAlways(_Flags):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return True

@@ -64,12 +64,6 @@ class StatisticsWithoutTheLastStep(_Counting):
 
 
 @vec_env_mutant("episode_statistics_of_the_episode")
-class StatisticsFromTheLastStepBefore(_Counting):
-    def clear(self, i: int) -> None:
-        self.lengths[i] = 1
-
-
-@vec_env_mutant("episode_statistics_of_the_episode")
 class StatisticsWithoutTheStepAfterAnEnd(_Counting):
     def clear(self, i: int) -> None:
         super().clear(i)
