@@ -277,10 +277,11 @@ def test_what_a_single_environment_keeps_its_row_may_keep() -> None:
 
 
 def test_an_info_of_seeded_resets_alone_is_not_missed_after_an_end() -> None:
-    subject = examine(accused_in_rows.TellsTheSeedAndTheDevice, seconds=1)
+    make = ACCUSED["TellsTheSeedAndTheDevice"].factory
+    subject = examine(make, seconds=1)
     steps = [Op("step", (np.zeros(3, np.int64),))] * 8
     ops = [op for seed in range(3) for op in (Op("reset", kwargs={"seed": seed}), *steps)]
-    record = recorded(Record(subject), accused_in_rows.TellsTheSeedAndTheDevice(), ops)
+    record = recorded(Record(subject), make(), ops)
     assert sum(each.by == "auto" for each in by_row(record)[0]) == 6
     found = verdict(infos_of_autoresets, record)
     assert (found.broken, found.mistake) == (None, None)

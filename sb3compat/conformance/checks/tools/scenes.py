@@ -85,7 +85,9 @@ def second_episodes_alike(scene: Scene) -> Iterator[Demand]:
         others = [start for start in starts[1:] if not equal(start.value, starts[0].value)]
         if len(others) == _ROUNDS - 1 and all(equal(one, firsts[0]) for one in firsts):
             got, start = others[-1], starts[0]
-            yield same(got, start, "as the first time: under one seed, the first episodes are alike", i)
+            yield same(
+                got, start, "as the first time: under one seed, the first episodes are alike", i
+            )
 
 
 def row_alike(
