@@ -13,7 +13,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens import accused, accused_in_rows, rows_env
+from conformance.specimens import accused, rows_env
 from conformance.specimens.broken.vec_env_long import Pictures, Speeds
 from conformance.specimens.broken.vector_env_alike import AutoresetLeavesTheCounter
 from conformance.specimens.broken.vector_env_long import Rooms

@@ -135,7 +135,9 @@ def infos_of_autoresets(record: Record) -> Iterator[Demand]:
             if all(key not in info.value for info in begun):
                 should = f"with {key!r}, as the reset of the row gives it"
                 yield has(begun[-1], key, should, i)
-        ends = [e.end.infos for e in found if e.over and "final_info" in e.end.infos.value]
+        # What steps give is not known of a row in which each one ends an episode.
+        over = [e for e in found if e.over] if any(e.before_end for e in found) else []
+        ends = [e.end.infos for e in over if "final_info" in e.end.infos.value]
         pairs = [(infos["final_info"].info(i), infos.info(i)) for infos in ends]
         yield from _no_reset_info_in_final(pairs, always - steps, i)
         yield from _no_step_info_outside(pairs, steps.difference(*resets), i)

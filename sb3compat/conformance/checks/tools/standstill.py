@@ -21,9 +21,15 @@ from sb3compat.conformance.checks.tools.evidence import (
 )
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes
 from sb3compat.conformance.values import Value
+
+# Of the mean distance between two observations; steps that lead anywhere are as far.
+_NEAR = 0.7
+
+numbers_in = PRELUDE["numbers_in"]
 
 
 def still(moves: Sequence[tuple[Value, Value]]) -> list[bool]:
@@ -38,7 +44,8 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
     the same action, it stays there.
 
     Nor do truncated episodes whose last steps are rewarded otherwise than others, all in the same
-    way: there the time may have been up before the action was taken.
+    way: there the time may have been up before the action was taken. And where each step leads to
+    something else altogether, as to the next question, the last one may just answer it.
     """
     for i, found in enumerate(by_row(record)):
         stood = [still(moves_of(episode)) for episode in found]
@@ -51,11 +58,25 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
         befores, lasts = [e.seen[-2] for e in cuts], [e.last for e in cuts]
         if len(after) < STEPS or distinct(values(lasts)) < FEWEST:
             continue
-        if _by_chance(sum(after), len(after), len(cuts)) or _rewarded_apart(found, cuts):
+        if _by_chance(sum(after), len(after), distinct(values(lasts))):
+            continue
+        if _rewarded_apart(found, cuts) or not _are_near(found):
             continue
         should = "the observation after the last action, not the one before it at all ends"
         yield not_all_alike(befores, lasts, should, i, lasts[-1])
     raise NotExercisedError("too few episodes were truncated, or steps move nothing")
+
+
+def _are_near(found: Sequence[Episode]) -> bool:
+    """Whether observations are nearer to the one before than to others."""
+    seen = [[numbers_in(obs) for obs in values(some)] for some in apart(moves_of(*found))]
+    if len({obs.size for some in seen for obs in some}) > 1:
+        return False
+    before, after = map(np.array, seen)
+    others = np.roll(after, len(after) // 2, axis=0)
+    scale = after.std(axis=0) + np.finfo(float).tiny
+    steps, any_two = (np.abs((before - some) / scale).mean() for some in (after, others))
+    return bool(steps < _NEAR * any_two)
 
 
 def _by_chance(often: int, of: int, times: int) -> bool:
@@ -132,8 +153,10 @@ def _no_standstill(
         rest = [pair for number, pair in steps if (i, number) not in asked]
         if any((i, n) in never and equal(a.value, b.value) for n, (a, b) in steps):
             continue
-        if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), len(mine)):
-            continue
         befores, afters = apart(mine)
+        # One way may have been taken several times.
+        times = distinct(values(befores))
+        if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), times):
+            continue
         yield not_all_alike(afters, befores, should, i)
     raise NotExercisedError("too few episodes ended, or rows stand still in other steps, too")
