@@ -12,6 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
@@ -301,3 +302,66 @@ class WithoutCopiesOnRequest(InSync):
 
     def __init__(self) -> None:
         super().__init__(copy=False)
+
+
+class AnswersRow(RowEnv):
+    """Something is shown, and answered."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        gym.Env.reset(self, seed=seed)
+        self.done = 0
+        self.ask()
+        return self.observe(), self.info()
+
+    def step(self, action: Any) -> Any:
+        self.done += 1
+        over = self.done >= self.length
+        self.answer(int(action), over)
+        return self.observe(), 0.0, False, over, self.info()
+
+    def ask(self) -> None:
+        self.x = float(self.np_random.integers(50))
+
+    def answer(self, action: int, over: bool) -> None:
+        self.ask()
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.x % 7], np.float32)
+
+    def info(self) -> dict[str, Any]:
+        return {}
+
+
+@_form("done_step_returns_final_obs", lengths=(5,), sub_envs=False)
+class ReadsAGaugeThroughNoise(AnswersRow):
+    """Each step gives what a reset in its place gives, the last one, too."""
+
+    def ask(self) -> None:
+        self.x = float(self.np_random.normal(4, 0.3))
+
+
+@_form("final_obs_is_last", mode="SameStep", lengths=(3, 4, 5), sub_envs=False)
+class LeavesTheLastQuestion(AnswersRow):
+    """There is no further one."""
+
+    def answer(self, action: int, over: bool) -> None:
+        if not over:
+            self.ask()
+
+
+@_form("rows_are_alike", mode="SameStep", kind="discrete", lengths=(1, 25), sub_envs=False)
+class WaitsForTheRightAnswer(AnswersRow):
+    """Beside a row that asks anew after each answer."""
+
+    def answer(self, action: int, over: bool) -> None:
+        if action == self.x % 3:
+            self.ask()
+
+    def observe(self) -> Any:
+        return np.int64(self.x)
+
+
+@_form("infos_of_the_autoreset", mode="SameStep", lengths=(1, 3, 14), sub_envs=False)
+class TellsTheDeviceAlways(AnswersRow):
+    def info(self) -> dict[str, Any]:
+        return {"device": "cpu"}

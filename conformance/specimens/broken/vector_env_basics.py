@@ -44,6 +44,20 @@ class FewerActions(RowsEnv):
 
 
 @mutant("batched_spaces_match_single")
+class MoreActions(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.action_space = batch_space(spaces.Discrete(4), self.num_envs)
+
+
+@mutant("batched_spaces_match_single")
+class ActionsWithoutTheirStart(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.single_action_space = spaces.Discrete(3, start=-1)
+
+
+@mutant("batched_spaces_match_single")
 class SingleSpaceForAll(RowsEnv):
     def __init__(self, form: Form) -> None:
         super().__init__(form)

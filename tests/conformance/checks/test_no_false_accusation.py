@@ -13,7 +13,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens import accused, rows_env
+from conformance.specimens import accused, accused_in_rows, rows_env
 from conformance.specimens.broken.vec_env_long import Pictures, Speeds
 from conformance.specimens.broken.vector_env_alike import AutoresetLeavesTheCounter
 from conformance.specimens.broken.vector_env_long import Rooms
@@ -24,6 +24,7 @@ from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.checks.tools.last_infos import _growth
 from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
+from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
 from sb3compat.conformance.judge import verdict
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Op, Record
@@ -43,6 +44,7 @@ def worlds(kind: Kind, rows: int) -> Any:
 IS_LAST, LIKE_OTHERS = "terminal_observation_is_last", "terminal_observation_like_others"
 
 assert accused.ROWS
+assert accused_in_rows.Rows
 ACCUSED = {each.name: each for each in specimens("accused")}
 
 
@@ -411,3 +413,26 @@ def test_what_is_taken_out_of_copies_is_taken_out_once() -> None:
     for each in deepcopy([options] * 2):
         each.pop("x", None)
     assert options.again == ["x"]
+
+
+class HoldsUnderAction0(RowEnv):
+    def step(self, action: Any) -> Any:
+        _, *rest = super().step(action)
+        self.x -= 0.3
+        return self.observe(), *rest
+
+
+def test_one_way_that_is_taken_again_and_again_is_no_evidence() -> None:
+    rows = type("Rows", (RowsEnv,), {"row": HoldsUnderAction0})
+    make = partial(rows, Form("SameStep", lengths=(4, 30), steady=True, sub_envs=False), 2)
+    subject = examine(make)
+    actions = [1, 1, 1, 0, 1, 1]
+
+    def standing(seeds: list[int]) -> Any:
+        steps = [Op("step", (np.array([1, action]),)) for action in actions]
+        ops = [op for seed in seeds for op in (Op("reset", kwargs={"seed": seed}), *steps)]
+        record = recorded(Record(subject), make(), ops)
+        return verdict(no_standstill_beside_resets, record).broken
+
+    assert standing([0] * 8) is None
+    assert standing(list(range(8))) is not None

@@ -74,8 +74,11 @@ def _are_near(found: Sequence[Episode]) -> bool:
         return False
     before, after = map(np.array, seen)
     others = np.roll(after, len(after) // 2, axis=0)
-    scale = after.std(axis=0) + np.finfo(float).tiny
-    steps, any_two = (np.abs((before - some) / scale).mean() for some in (after, others))
+    scale = after.std(axis=0)
+    varied = scale > 0
+    steps, any_two = (
+        np.sum(np.abs(before - some)[:, varied] / scale[varied]) for some in (after, others)
+    )
     return bool(steps < _NEAR * any_two)
 
 
