@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy, deepcopy
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import gymnasium as gym
@@ -422,17 +422,19 @@ class HoldsUnderAction0(RowEnv):
         return self.observe(), *rest
 
 
-def test_one_way_that_is_taken_again_and_again_is_no_evidence() -> None:
+def test_actions_that_are_taken_again_and_again_are_no_evidence() -> None:
     rows = type("Rows", (RowsEnv,), {"row": HoldsUnderAction0})
     make = partial(rows, Form("SameStep", lengths=(4, 30), steady=True, sub_envs=False), 2)
     subject = examine(make)
-    actions = [1, 1, 1, 0, 1, 1]
 
-    def standing(seeds: list[int]) -> Any:
-        steps = [Op("step", (np.array([1, action]),)) for action in actions]
-        ops = [op for seed in seeds for op in (Op("reset", kwargs={"seed": seed}), *steps)]
+    def standing(ways: list[list[int]]) -> Any:
+        ops = []
+        for seed, actions in enumerate(ways):
+            # The fourth step resets row 0.
+            steps = [Op("step", (np.array([1, k]),)) for k in (*actions, 0, 1, 1)]
+            ops += [Op("reset", kwargs={"seed": seed}), *steps]
         record = recorded(Record(subject), make(), ops)
         return verdict(no_standstill_beside_resets, record).broken
 
-    assert standing([0] * 8) is None
-    assert standing(list(range(8))) is not None
+    assert standing([[1, 1, 1]] * 8) is None
+    assert standing(list(map(list, product((1, 2), repeat=3)))) is not None

@@ -13,6 +13,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     FEWEST,
     STEPS,
     apart,
+    bytes_of,
     distinct,
     equal,
     moves_of,
@@ -25,6 +26,7 @@ from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes
 from sb3compat.conformance.values import Value
+from sb3compat.conformance.variants import action_of
 
 # Of the mean distance between two observations; steps that lead anywhere are as far.
 _NEAR = 0.7
@@ -156,10 +158,23 @@ def _no_standstill(
         rest = [pair for number, pair in steps if (i, number) not in asked]
         if any((i, n) in never and equal(a.value, b.value) for n, (a, b) in steps):
             continue
-        befores, afters = apart(mine)
-        # One way may have been taken several times.
-        times = distinct(values(befores))
+        ways = _ways(record, i)
+        times = len({ways[number] for number, _ in steps if (i, number) in asked})
         if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), times):
             continue
+        befores, afters = apart(mine)
         yield not_all_alike(afters, befores, should, i)
     raise NotExercisedError("too few episodes ended, or rows stand still in other steps, too")
+
+
+def _ways(record: Record, i: int) -> dict[int, int]:
+    """What tells the actions of row i up to a call: if they are taken again, that counts once."""
+    found: dict[int, int] = {}
+    way = 0
+    for call in record.batches:
+        if call.is_step and "actions" in call.copies:
+            way = hash((way, bytes_of(action_of(record, call.copies["actions"], i))))
+        elif call.mask is None:
+            way = 0
+        found[call.number] = way
+    return found
