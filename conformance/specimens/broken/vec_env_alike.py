@@ -287,6 +287,22 @@ class ResetInfosWithARoomOfTheLastStep(Points):
 
 
 @mutant("reset_infos_updated_on_autoreset", referenced=False)
+class ResetInfosWithARoomOfAnEarlierReset(Points):
+    """One of a few."""
+
+    def start(self, i: int) -> Any:
+        obs = super().start(i)
+        self.reset_infos[i] = {"room": int(8 * abs(self.envs[i].unwrapped.point[0]))}
+        return obs
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        before = self.reset_infos[i]
+        first = super().end(i, last, info)
+        self.reset_infos[i] = before
+        return first
+
+
+@mutant("reset_infos_updated_on_autoreset", referenced=False)
 class ResetInfosWithTheMapOfTheLastStep(Points):
     """Each reset draws another map."""
 

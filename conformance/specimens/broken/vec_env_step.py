@@ -236,6 +236,12 @@ class Broadcasts(Points):
         super().step_async([1] * self.num_envs if few else actions)
 
 
+@mutant("wrong_action_count_rejected")
+class OneActionForAll(Points):
+    def step_async(self, actions: Any) -> None:
+        super().step_async([*actions] * (self.num_envs if len(actions) == 1 else 1))
+
+
 @mutant("double_step_async_rejected")
 class QueuesSteps(Points):
     def __init__(self, config: Config) -> None:

@@ -182,6 +182,12 @@ class ActionsCutOff(RowsEnv):
         pass
 
 
+@mutant("wrong_action_count_rejected")
+class OneActionForAll(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        return super().step(np.broadcast_to(actions, (self.num_envs,)))
+
+
 @mutant("no_stale_result_after_error")
 class StaleResult(RowsEnv):
     stale: Any = None

@@ -33,6 +33,11 @@ def is_close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)
 
 
+def by_chance(often: int, of: int, times: int) -> bool:
+    """Whether what happens so often may happen so many times in a row."""
+    return ((often + 1) / (of + 2)) ** times >= CHANCE
+
+
 def values(parts: Sequence[Value]) -> list[Any]:
     """What the values were."""
     return [value.value for value in parts]

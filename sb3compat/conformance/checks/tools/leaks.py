@@ -9,6 +9,7 @@ from typing import Any
 from sb3compat.conformance.checks.tools.comparing import same
 from sb3compat.conformance.checks.tools.evidence import (
     apart,
+    by_chance,
     distinct,
     equal,
     followed,
@@ -22,6 +23,7 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, info_of, info_of_end
 from sb3compat.conformance.values import Value
+from sb3compat.conformance.variants import seed_before
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
@@ -279,7 +281,13 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
                     f"the info of the new reset, with {key!r} as after each reset(), not of a step"
                 )
                 yield has(end.reset_infos[i], key, should, i)
-        if len(ends) >= _FEWEST <= distinct(resets) == len(resets):
+        # A seed may be told, and stay until there is another one.
+        unseeded = [
+            equal(before.reset_infos[i].value, reset.reset_infos[i].value)
+            for before, reset in pairwise(record.batches)
+            if not reset.is_step and seed_before(record, reset) is None
+        ]
+        if not by_chance(sum(unseeded), len(unseeded), len(ends)):
             own, known = ([call.reset_infos[i] for call in calls] for calls in (ends, befores))
             should = "the info of the new reset, not of an earlier reset"
             yield not_all_alike(own, known, should, i)

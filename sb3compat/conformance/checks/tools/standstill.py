@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance.checks.tools.evidence import (
-    CHANCE,
     FEWEST,
     STEPS,
     apart,
+    by_chance,
     bytes_of,
     distinct,
     equal,
@@ -60,7 +60,7 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
         befores, lasts = [e.seen[-2] for e in cuts], [e.last for e in cuts]
         if len(after) < STEPS or distinct(values(lasts)) < FEWEST:
             continue
-        if _by_chance(sum(after), len(after), distinct(values(lasts))):
+        if by_chance(sum(after), len(after), distinct(values(lasts))):
             continue
         if _rewarded_apart(found, cuts) or not _are_near(found):
             continue
@@ -84,17 +84,12 @@ def _are_near(found: Sequence[Episode]) -> bool:
     return bool(steps < _NEAR * any_two)
 
 
-def _by_chance(often: int, of: int, times: int) -> bool:
-    """Whether what happens so often may happen so many times in a row."""
-    return ((often + 1) / (of + 2)) ** times >= CHANCE
-
-
 def _rewarded_apart(found: Sequence[Episode], cuts: Sequence[Episode]) -> bool:
     """Whether the last steps of these episodes have one reward that other steps rarely have."""
     there = [_reward(episode.end, episode.row) for episode in cuts]
     others = [_reward(step, e.row) for e in found for step in e.before_end]
     often = sum(equal(reward, there[0]) for reward in others)
-    return distinct(there) == 1 and not _by_chance(often, len(others), len(cuts))
+    return distinct(there) == 1 and not by_chance(often, len(others), len(cuts))
 
 
 def _reward(step: Call, i: int) -> Any:
@@ -160,7 +155,7 @@ def _no_standstill(
             continue
         ways = _ways(record, i)
         times = len({ways[number] for number, _ in steps if (i, number) in asked})
-        if len(rest) < STEPS or _by_chance(sum(still(rest)), len(rest), times):
+        if len(rest) < STEPS or by_chance(sum(still(rest)), len(rest), times):
             continue
         befores, afters = apart(mine)
         yield not_all_alike(afters, befores, should, i)

@@ -42,8 +42,9 @@ def _wrong_count(scene: Scene) -> Any:
     action = scene.subject.actions[0]
     if isinstance(action, dict | tuple):
         raise NotExercisedError("actions are no arrays")
-    more = scene.choose((False, True)) or scene.n == 1
-    return np.stack([action] * (scene.n + 1 if more else scene.n - 1))
+    # One alone might be broadcast.
+    counts = dict.fromkeys((scene.n - 1, scene.n + 1, 1))
+    return np.stack([action] * scene.choose([k for k in counts if k not in (0, scene.n)]))
 
 
 @error(needs=("seeding", "repeatable"), after=DETERMINISTIC)
