@@ -123,7 +123,8 @@ class Processes(Workers):
         _stop_lines(list(self._lines.values()))
 
     def _kill(self, worker: int) -> None:
-        self._lines[worker].process.kill()
+        with suppress(ValueError):  # an interrupt has come just after it was closed
+            self._lines[worker].process.kill()
         super()._kill(worker)
 
 
