@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sb3compat.conformance.checks.tools.evidence import moves_of, values
+from sb3compat.conformance.checks.tools.evidence import moves_of
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
@@ -139,9 +139,10 @@ def _movement(record: Record, twin: Record) -> Iterator[Demand]:
     for i in record.rows[1:]:
         for of, j, other, k in ((record, i, twin, i - 1), (twin, i - 1, record, i)):
             seen = [obs_of(of, call, j) for call in of.batches]
+            if any(not equal(one.value, seen[0].value) for one in seen):
+                continue
             moved = [pair for episode in by_row(other)[k] for pair in moves_of(episode)]
-            moves = sum(not equal(before.value, after.value) for before, after in moved)
-            if moves < _FEWEST or distinct(values(seen)) > 1:
+            if sum(not equal(before.value, after.value) for before, after in moved) < _FEWEST:
                 continue
             # One action may move it nowhere by design, and an end takes it back to the start.
             steps = [step for step in of.steps if "actions" in step.copies and j not in step.ended]
