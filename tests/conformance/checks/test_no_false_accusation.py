@@ -23,7 +23,10 @@ from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.checks.tools.last_infos import _growth
-from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
+from sb3compat.conformance.checks.tools.leaks import (
+    infos_of_autoresets,
+    reset_infos_of_new_resets,
+)
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
 from sb3compat.conformance.judge import verdict
 from sb3compat.conformance.program.script import PRELUDE
@@ -438,3 +441,12 @@ def test_actions_that_are_taken_again_and_again_are_no_evidence() -> None:
 
     assert standing([[1, 1, 1]] * 8) is None
     assert standing(list(map(list, product((1, 2), repeat=3)))) is not None
+
+
+def test_reset_infos_that_never_change_are_not_old() -> None:
+    subject = examine(lambda: TinyVecEnv(2), seconds=1)
+    # Nothing is known of resets without a seed.
+    ops = [Op("seed", (0,)), Op("reset"), *[Op("step", (np.zeros(2, np.int64),))] * 200]
+    record = recorded(Record(subject), TinyVecEnv(2), [*ops, *ops[:2]])
+    assert sum(episode.over for episode in by_row(record)[0]) > 20
+    assert verdict(reset_infos_of_new_resets, record).broken is None

@@ -287,10 +287,11 @@ def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
             for before, reset in pairwise(record.batches)
             if not reset.is_step and seed_before(record, reset) is None
         ]
-        if not by_chance(sum(unseeded), len(unseeded), len(ends)):
-            own, known = ([call.reset_infos[i] for call in calls] for calls in (ends, befores))
+        known = len(unseeded) >= _FEWEST
+        if known and not by_chance(sum(unseeded), len(unseeded), len(ends)):
+            own, old = ([call.reset_infos[i] for call in calls] for calls in (ends, befores))
             should = "the info of the new reset, not of an earlier reset"
-            yield not_all_alike(own, known, should, i)
+            yield not_all_alike(own, old, should, i)
     yield from _not_left_over(record)
     yield from _not_of_the_episode_before(record)
     raise NotExercisedError("too few episodes ended")

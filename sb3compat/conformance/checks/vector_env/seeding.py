@@ -230,9 +230,8 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     rows = env.to_an_end(ending).ended
     _, twin = _reset_like_new(scene, env, ending)
-    if not equal(
-        env.last.obs.value, twin.last.obs.value
-    ):  # it has ended an episode more, which may matter even under a seed
+    # It has ended an episode more, which may matter even under a seed.
+    if not equal(env.last.obs.value, twin.last.obs.value):
         raise NotExercisedError(_LASTS)
     actions = scene.actions()
     if scene.disabled:
