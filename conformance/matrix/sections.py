@@ -50,7 +50,9 @@ def _section(key: str, title: str, family: Family, mode: str | None) -> Section:
     groups = list(dict.fromkeys(check.group for check in checks))
     ordered = sorted(checks, key=lambda check: groups.index(check.group))
     modules = [module.__name__ for module in every.MODULES]
-    found = (*specimens("mutant", family, mode), *specimens("form", family, mode))
     # Whichever of them was imported first.
-    placed = sorted(found, key=lambda specimen: modules.index(specimen.module))
-    return Section(key, title, tuple(ordered), tuple(placed))
+    mutants = sorted(
+        specimens("mutant", family, mode), key=lambda mutant: modules.index(mutant.module)
+    )
+    found = (*mutants, *specimens("form", family, mode))
+    return Section(key, title, tuple(ordered), found)
