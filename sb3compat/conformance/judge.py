@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
 from traceback import extract_tb
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,7 @@ class Demand:
             return False
 
     def _evaluate(self, template: str) -> Any:
-        values = {f"_{k}": value.judged for k, value in enumerate(self.values)}
-        return eval(compiled(template, len(values)), {**_NAMES, **values})
+        return compiled(template, len(self.values))(*(value.judged for value in self.values))
 
     @property
     def because(self) -> str:
@@ -105,9 +103,12 @@ class Demand:
 
 
 @lru_cache(4096)
-def compiled(template: str, places: int) -> CodeType:
-    """The code of an expression, with names for its places."""
-    return compile(template.format(*(f"_{k}" for k in range(places))), _CONDITION, "eval")
+def compiled(template: str, places: int) -> Callable[..., Any]:
+    """An expression as a function of the values in its places."""
+    names = [f"_{k}" for k in range(places)]
+    source = f"lambda {', '.join(names)}: ({template.format(*names)})"
+    function: Callable[..., Any] = eval(compile(source, _CONDITION, "eval"), _NAMES)
+    return function
 
 
 def expect(

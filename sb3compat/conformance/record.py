@@ -136,13 +136,13 @@ class Call:
 
     def __getattr__(self, name: str) -> Value:
         copies = self.__dict__.get("copies", {})
-        if name not in copies:
-            method = self.__dict__["op"].method if "op" in self.__dict__ else "a call"
-            has = ", ".join(copies) or "nothing"
-            raise AttributeError(
-                f"Expected a result of {method} ({has}), got {name!r}.{nearest(name, copies)}"
-            )
-        return Value(self.number, self.name_of(name), copies[name], self.live[name])
+        if name in copies:
+            return Value(self.number, self.name_of(name), copies[name], self.live[name])
+        method = self.__dict__["op"].method if "op" in self.__dict__ else "a call"
+        has = ", ".join(copies) or "nothing"
+        raise AttributeError(
+            f"Expected a result of {method} ({has}), got {name!r}.{nearest(name, copies)}"
+        )
 
     def name_of(self, result: str) -> str:
         """What a script calls a result."""
@@ -194,7 +194,7 @@ class Call:
             return found
         return np.zeros(0, bool)
 
-    @property
+    @cached_property
     def ended(self) -> list[int]:
         """The rows that ended in this step."""
         return [int(i) for i in np.flatnonzero(self.flags)]

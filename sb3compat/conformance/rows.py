@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -57,17 +58,17 @@ class Episode:
         truncated, terminated = map(bool, flags)
         return truncated and not terminated
 
-    @property
+    @cached_property
     def first(self) -> Value:
         """The first observation."""
         return obs_of(self.record, self.start, self.row)
 
-    @property
+    @cached_property
     def last(self) -> Value:
         """The last observation."""
         return last_of(self.record, self.end, self.row)
 
-    @property
+    @cached_property
     def seen(self) -> list[Value]:
         """Its observations, from the first up to the last."""
         between = [obs_of(self.record, call, self.row) for call in self.before_end]

@@ -109,11 +109,11 @@ def after_first_end(record: Record) -> list[Call]:
 def seed_of(record: Record) -> int | None:
     """The seed of the first reset."""
     given: int | None = None
-    for op in record.made_ops:
-        if op.method == "seed":
-            given = op.args[0]
-        elif op.method == "reset":
-            given = op.kwargs.get("seed", given)
+    for call in record.calls:
+        if call.op.method == "seed":
+            given = call.op.args[0]
+        elif call.op.method == "reset":
+            given = call.op.kwargs.get("seed", given)
             break
     return given
 

@@ -14,6 +14,9 @@ def equal(a, b):
         return True
     if type(a) is type(b) and type(a) in (float, int, str):
         return a == b or (a != a and b != b)
+    arrays = type(a) is type(b) is np.ndarray and (a.dtype, a.shape) == (b.dtype, b.shape)
+    if arrays and a.dtype.kind in "biufc" and a.tobytes() == b.tobytes():
+        return True
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -26,9 +29,6 @@ def equal(a, b):
         if a.shape == b.shape == ():
             return same_object(a.item(), b.item())
         return a.shape == b.shape and all(map(equal, a.ravel().tolist(), b.ravel().tolist()))
-    numbers = a.dtype.kind in "biufc"
-    if numbers and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes():
-        return True
     same_nan = a.dtype.kind in "fc" and b.dtype.kind in "fc"
     return np.array_equal(a, b, equal_nan=same_nan)
 
