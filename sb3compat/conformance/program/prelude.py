@@ -347,3 +347,22 @@ def noting_options():
             return self.get(name, default)
 
     return Noting([], [])
+
+
+def descent():
+    """An optimizer for policies. To make one of torch's imports its compiler, for a second."""
+
+    class Descent:
+        def __init__(self, parameters, lr):
+            self.param_groups = [{"params": list(parameters), "lr": lr}]
+
+        def zero_grad(self):
+            for parameter in self.param_groups[0]["params"]:
+                parameter.grad = None
+
+        def step(self):
+            for parameter in self.param_groups[0]["params"]:
+                if parameter.grad is not None:
+                    parameter.data -= self.param_groups[0]["lr"] * parameter.grad
+
+    return Descent

@@ -14,7 +14,7 @@ from sb3compat.conformance.checks.vec_env.marks import ENDINGS, marked
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.record import Call
+from sb3compat.conformance.record import Call, Drawn
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.values import Value
 
@@ -252,7 +252,10 @@ def trains_off_policy(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     discrete = isinstance(env.attribute("action_space").value, spaces.Discrete)
     settings = {"buffer_size": 400, "batch_size": 16, "learning_starts": 50, "train_freq": 8}
-    yield from _train(env, "DQN" if discrete else "SAC", settings, 2 * 400)
+    if discrete:
+        yield from _train(env, "DQN", settings, 2 * 400)
+    else:
+        yield from _train(env, "SAC", settings | {"ent_coef": 0.1}, 2 * 400)
 
 
 def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -> Iterator[Demand]:
@@ -265,7 +268,10 @@ def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -
     values = spaces.flatdim(space) + spaces.flatdim(actions)
     _must_fit(values * (_PER_VALUE + 16 * 4) + kept * _bytes(space))
     policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
-    settings |= {"policy_kwargs": {"net_arch": [8]}, "device": "cpu"}
+    settings |= {
+        "policy_kwargs": Drawn("{'net_arch': [8], 'optimizer_class': descent()}"),
+        "device": "cpu",
+    }
     if scene.subject.capabilities.get("seeding"):  # the algorithm passes its seed on to `env.seed`
         settings["seed"] = 0
     [maker] = scene.imported("stable_baselines3", algorithm)
