@@ -193,6 +193,13 @@ class RenderReturnsAList(Points):
         return picture if picture is None else self.get_images()
 
 
+@mutant("frames_of_own_rows")
+class FramesShowAllRows(Points):
+    def get_images(self) -> Any:
+        far = sum(np.abs(env.unwrapped.point).sum() for env in self.envs)
+        return [frame + np.uint8(4 * far % 200) for frame in super().get_images()]
+
+
 @mutant("render_mismatch_warns")
 class RendersWithoutAWord(Points):
     def render(self, mode: str | None = None) -> Any:

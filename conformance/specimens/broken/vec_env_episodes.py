@@ -127,7 +127,7 @@ class TruncatedAlthoughTerminated(Points):
         return truncated
 
 
-@mutant("truncated_flag_exclusive", referenced=False)
+@mutant("truncated_flag_at_truncations_only", referenced=False)
 class TruncatedAlthoughItSaysTerminated(Points):
     terminated = False
 
@@ -140,7 +140,7 @@ class TruncatedAlthoughItSaysTerminated(Points):
         return obs, reward, done, {**info, "terminated": self.terminated}
 
 
-@mutant("truncated_flag_exclusive")
+@mutant("truncated_flag_at_truncations_only")
 class TruncatedAlthoughRunning(Points):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return not terminated

@@ -132,6 +132,13 @@ class OneCanvasForAll(RowsEnv):
         return (frames[0],) * len(frames)
 
 
+@mutant("frames_of_own_rows")
+class FramesShowAllRows(RowsEnv):
+    def render(self) -> Any:
+        far = sum(abs(row.x) for row in self.rows)
+        return tuple(frame + np.uint8(4 * far % 200) for frame in super().render())
+
+
 class _ClosesItselfOnly(VectorWrapper):
     def close(self, **kwargs: Any) -> None:
         pass

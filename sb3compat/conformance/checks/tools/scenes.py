@@ -19,6 +19,7 @@ from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.subject.subject import Ending
 from sb3compat.conformance.values import Several, Value, constant
+from sb3compat.conformance.variants import with_another_action
 
 equal = PRELUDE["equal"]
 
@@ -238,6 +239,30 @@ def frames_of_now(env: Recorded, render: Callable[[], Call]) -> Iterator[Demand]
         what="int(np.not_equal({0}[3], {0}[4]).sum())",
         should="0 values that differ from those of the next frames, as there is no step between",
     )
+
+
+def frames_of_own_rows(scene: Scene) -> Iterator[Demand]:
+    """The frame of a row does not depend on what the other rows do.
+
+    Typical mistakes: what is drawn, such as a trail, is an attribute of the class; or all rows draw
+    on one canvas. It is a warning, as a camera may show the neighbours as well.
+    """
+    env, seed, actions = scene.make(), scene.seed(), scene.actions()
+    changed, count = scene.choose(scene.rows), scene.choose(range(1, 5))
+    frames = []
+    for given in (actions, actions, with_another_action(env.record, changed, actions)):
+        env.restart(seed)
+        if any(env.step(given).ended for _ in range(count)):
+            raise NotExercisedError("episodes end after few steps")
+        frames.append((env.get_images() if scene.family == "vec_env" else env.render()).whole)
+    for i in scene.rows:
+        if i != changed:
+            one, again, other = (some[i] for some in frames)
+            should = f"the frame as before, with other actions in row {changed} alone"
+            # Some frames are never the same.
+            condition = "equal({0}, {1}) or not equal({1}, {2})"
+            what = "int(np.not_equal({0}, {1}).sum())"
+            yield expect(condition, other, one, again, what=what, should=should, row=i)
 
 
 def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:

@@ -51,7 +51,7 @@ VEC_ENV: Places = {
     ),
     "vec_env/base_vec_env VecEnv.get_images": (
         224, 228,
-        "get_images_n_frames reading_changes_nothing",
+        "get_images_n_frames frames_of_own_rows reading_changes_nothing",
     ),
     "vec_env/base_vec_env VecEnv.render": (230, 290, "render_mismatch_warns"),
     "vec_env/base_vec_env VecEnv.seed": (
@@ -69,6 +69,7 @@ VEC_ENV: Places = {
     "vec_env/dummy_vec_env DummyVecEnv.step_wait": (
         56, 73,
         "truncated_flag_present truncated_flag_exclusive truncated_flag_is_bool "
+        "truncated_flag_at_truncations_only "
         "terminal_states_are_no_truncations infos_without_old_entries "
         "infos_without_others_entries reset_infos_updated_on_autoreset "
         "reset_infos_others_unchanged done_info_is_step_info infos_is_list infos_distinct",

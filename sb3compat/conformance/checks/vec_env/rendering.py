@@ -106,6 +106,12 @@ def render_mismatch_warns(scene: Scene) -> Iterator[Demand]:
     yield expect("{0}[1] > 0", warned, what="{0}[1]", should="at least one warning")
 
 
+frames_of_own_rows = warning(
+    needs=("render", "seeding", "separate_rows"),
+    after=(*DETERMINISTIC, "get_images_n_frames", "rows_independent"),
+)(scenes.frames_of_own_rows)
+
+
 reading_changes_nothing = error(needs=("seeding",), after=DETERMINISTIC)(
     scenes.reading_changes_nothing
 )

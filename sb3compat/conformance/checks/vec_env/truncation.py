@@ -15,13 +15,17 @@ from sb3compat.conformance.checks.vec_env.marks import COMPARED, DUMMY_VEC_ENV, 
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Drawn, Record
+from sb3compat.conformance.record import Drawn, Record
 from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.actions import sample_source
 
 NO_TRUNCATION = (
     "no episode was truncated, as no info has 'TimeLimit.truncated': True. Use a short time limit; "
     """with an id: --env-kwargs '{"max_episode_steps": 20}'"""
+)
+_NO_LIMIT = (
+    "no time limit is known at which episodes do not terminate: pass the single environments, "
+    "--reference package.module:name, in Python reference=[…]"
 )
 # So many ends at the time limit, and the time for the steps up to them.
 _CUTS, _MOST_SECONDS = 5, 1.0
@@ -65,74 +69,23 @@ def _note_missing_truncation(given: Record | Scene) -> None:
         given.partly(NO_TRUNCATION)
 
 
-def _other_rows_are_not_truncated(record: Record, step: Call) -> Iterator[Demand]:
-    """Neither rows that go on, nor those whose own info says that the episode has terminated."""
-    why = dict.fromkeys(record.running(step), "the row is not done")
-    for i in step.ended:
-        if PRELUDE["equal"](step.infos[i].value.get("terminated"), True):
-            why[i] = "the info has 'terminated': True"
-    for i, reason in why.items():
-        flag = step.infos[i].get("TimeLimit.truncated", False)
-        yield expect("not {0}", flag, should=f"False, as {reason}", row=i)
-
-
-def _flag_of_running_rows_or_at_the_limit(scene: Scene) -> Iterator[Demand]:
-    _note_missing_truncation(scene)
-    if scene.choose((False, True)):
-        yield from _at_the_time_limit(scene)
-        return
-    ending = scene.ending()
-    env = scene.make()
-    env.to_an_end(ending)
-    act = env.acting(ending)
-    for _ in range(scene.choose(range(5))):
-        env.step(act())
-    for step in env.record.steps:
-        yield from _other_rows_are_not_truncated(env.record, step)
-
-
-@error(after=COMPARED, without_reference=_flag_of_running_rows_or_at_the_limit)
-def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
-    """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
-
-    Where it is true, algorithms add the value of `terminal_observation` to the reward. After a
-    terminal state that is wrong, even if the time was up in the same step. It is never true in a
-    row that goes on. Without single environments it is asked whether episodes are truncated at the
-    time limit, if the specs of sub-environments have one, and what these specs make is truncated.
-    """
-    _note_missing_truncation(record)
-    for step in record.through_endings:
-        yield from _other_rows_are_not_truncated(record, step)
-    for end in ends(record):
-        flag = end.call.infos[end.row].get("TimeLimit.truncated", False)
-        terminated, truncated = end.alone.terminated, end.alone.truncated
-        cut = bool(truncated.value and not terminated.value)
-        yield expect(
-            "bool({0}) == bool({1} and not {2})",
-            flag,
-            truncated,
-            terminated,
-            should=f"{cut}, truncated and not terminated",
-            row=end.row,
-        )
-
-
 def _at_the_time_limit(scene: Scene) -> Iterator[Demand]:
     """Where the specs of single environments have a time limit, episodes are truncated there.
 
     In one of them the state may be terminal as well, but not in all.
     """
+    _note_missing_truncation(scene)
     subject = scene.subject
     if subject.missing(("sub_envs", "two_at_once")) or not subject.endings:
         raise NotExercisedError("sub-environments cannot be reached, or no episode ended")
     env = scene.make()
     specs = scene.caught(env.get_attr, "spec")
     if specs.failure is not None:
-        raise NotExercisedError("single environments have no spec")
+        raise NotExercisedError(_NO_LIMIT)
     limits = [_limit_of(spec, subject.step_seconds) for spec in specs.result]
     longest = max(limits, default=0)
     if not longest:
-        raise NotExercisedError("no time limit is known at which episodes do not terminate")
+        raise NotExercisedError(_NO_LIMIT)
     env.action_space.seed(scene.choose(range(100)))
     env.restart(scene.seed() if subject.capabilities.get("seeding") else None)
     sampled = Drawn(sample_source(subject))
@@ -185,6 +138,50 @@ def _only_truncated_at(limit: int, env: gym.Env[Any, Any]) -> bool:
             env.reset()
             steps = 0
     return cut
+
+
+@error(after=ENDINGS)
+def truncated_flag_at_truncations_only(record: Record) -> Iterator[Demand]:
+    """`TimeLimit.truncated` is true neither in a row that goes on, nor where it has terminated.
+
+    Typical mistake: `dones` are the terminations alone, so that episodes go on after their limit.
+    Whether an episode has terminated is known if the info has an entry `terminated`.
+    """
+    for step in record.steps:
+        why = dict.fromkeys(record.running(step), "the row is not done")
+        for i in step.ended:
+            if PRELUDE["equal"](step.infos[i].value.get("terminated"), True):
+                why[i] = "the info has 'terminated': True"
+        for i, reason in why.items():
+            flag = step.infos[i].get("TimeLimit.truncated", False)
+            yield expect("not {0}", flag, should=f"False, as {reason}", row=i)
+
+
+@error(
+    after=(*COMPARED, "truncated_flag_at_truncations_only"),
+    without_reference=_at_the_time_limit,
+)
+def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
+    """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
+
+    Where it is true, algorithms add the value of `terminal_observation` to the reward. After a
+    terminal state that is wrong, even if the time was up in the same step. Without single
+    environments it is asked whether episodes are truncated at the time limit, if the specs of
+    sub-environments have one, and what these specs make is truncated.
+    """
+    _note_missing_truncation(record)
+    for end in ends(record):
+        flag = end.call.infos[end.row].get("TimeLimit.truncated", False)
+        terminated, truncated = end.alone.terminated, end.alone.truncated
+        cut = bool(truncated.value and not terminated.value)
+        yield expect(
+            "bool({0}) == bool({1} and not {2})",
+            flag,
+            truncated,
+            terminated,
+            should=f"{cut}, truncated and not terminated",
+            row=end.row,
+        )
 
 
 @warning(after=(*ENDINGS, "truncated_flag_present"))

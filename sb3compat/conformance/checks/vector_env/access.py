@@ -98,6 +98,14 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
     yield from frames_of_now(env, env.render)
 
 
+frames_of_own_rows = warning(
+    group="rendering",
+    source=RENDER,
+    needs=("render", "seeding", "separate_rows"),
+    after=(*DETERMINISTIC, "render_n_frames", "rows_independent"),
+)(scenes.frames_of_own_rows)
+
+
 reading_changes_nothing = error(
     group="rendering",
     source=RENDER,
