@@ -66,8 +66,6 @@ class ParallelRows:
         rows: The rows of each worker.
         single: Whether all parts are single environments, which take seeds and options of their
             own.
-        started: Whether a step was started and the results of some rows are lost, or its start was
-            interrupted.
     """
 
     def __init__(
@@ -90,7 +88,7 @@ class ParallelRows:
         self.restarts = restart
         self.single = all(part.single for part in parts)
         self.seeds_rows = all(part.seeds_rows for part in parts)
-        self.busy = self.started = self._closed = False
+        self.busy = self._closed = False
         # Whether options, even empty ones, were set for the next reset.
         self._options_set = False
         # The infos of a step that is under way, as far as they are known before.
@@ -164,7 +162,6 @@ class ParallelRows:
 
         The infos of their rows say so, because new rows without a seed draw other random numbers.
         """
-        self.started = True
         were_set = self._options_set or any(options)
         commands = {
             worker: ("reset", list(seeds[rows]), list(options[rows]) if were_set else None)
@@ -182,7 +179,7 @@ class ParallelRows:
         for row in (row for worker in self._new for row in self._rows_of(worker)):
             extras.reset_infos[row][WORKER_LOST] = True
         batch = self._batch(extras.arrays)
-        self._options_set = self.started = False
+        self._options_set = False
         self._new.clear()
         return batch, [extras.reset_infos[row] for row in range(self.num_envs)]
 
@@ -190,7 +187,6 @@ class ParallelRows:
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
         self._check({})
-        self.started = True
         self.busy = True
         self._workers.send_step(actions)
         self._infos = least_infos(self.num_envs)  # while the workers step
@@ -217,7 +213,6 @@ class ParallelRows:
         infos = self._row_infos(extras, truncated, np.flatnonzero(ended))
         rewards = joined(out.rewards.copy(), len(out.observations), extras.arrays, replaced)
         batch = self._batch(extras.arrays)
-        self.started = False
         self._new.clear()
         return Transition(batch, rewards, ended, truncated, infos, extras.reset_infos)
 

@@ -46,7 +46,6 @@ class VecEnvSource:
     """
 
     busy = False
-    started = False
     broken = False
 
     def __init__(self, vec_env: Any, observations: Observations, actions: Actions) -> None:

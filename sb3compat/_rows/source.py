@@ -13,13 +13,10 @@ class Source(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether workers are in the middle of a step, and cannot run other commands."""
+        """Whether workers are in the middle of a step, and cannot run other commands.
 
-    @property
-    def started(self) -> bool:
-        """Whether a step is in progress, even if an exception has interrupted its start.
-
-        After an exception in `send`, False says that no row was or will be stepped.
+        After an exception in `send`, False says that no row was or will be stepped, unless the
+        source is broken.
         """
 
     @property

@@ -178,7 +178,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         try:
             self._source.send(prepared)
         except BaseException:
-            self._lost_step = self._source.started
+            self._lost_step = self._source.busy or self._source.broken
             raise
         self._waiting = True
         self._lost_step = False

@@ -72,11 +72,6 @@ class AsyncRows:
         return workers.is_stepping(self._env)
 
     @property
-    def started(self) -> bool:
-        """Whether a step was started here, or its start was interrupted."""
-        return self._started and (self.busy or self.broken)
-
-    @property
     def broken(self) -> bool:
         """Whether a worker is lost."""
         return workers.is_broken(self._env)

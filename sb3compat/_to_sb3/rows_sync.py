@@ -63,7 +63,6 @@ class EnvRows:
 
     seeds_rows = True
     busy = False
-    started = False
     broken = False
     failed = 0
 

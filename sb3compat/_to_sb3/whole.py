@@ -82,11 +82,6 @@ class VectorSource:
             self._numbers = space
 
     @property
-    def started(self) -> bool:
-        """Whether a row may be in the middle of a step, after an exception."""
-        return self.broken
-
-    @property
     def broken(self) -> bool:
         """Whether a worker is lost, or a call was interrupted whose results may still come."""
         return self._base.broken
