@@ -148,9 +148,6 @@ class OwnVecEnv(Protocol):
 class RowState(Protocol):
     """The state of the rows of a `VecEnv` that was adapted to Gymnasium."""
 
-    # The rows whose episode has ended and that, as presented to the user, were not reset since.
-    ended: Flags
-
     @property
     def broken(self) -> bool:
         """Whether a worker is lost."""

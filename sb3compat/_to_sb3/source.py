@@ -18,7 +18,7 @@ from sb3compat._to_sb3.native import NativeSource
 from sb3compat._to_sb3.partial_reset import override_of, partial_reset_of, reset_with_mask
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
-from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
+from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.inherited import keeps_all
@@ -78,10 +78,9 @@ def make_source(
             presented = Padded(base, observations)
         elif mode == ends:
             presented = SameStep(base, observations, require_final_obs=require_final_obs)
-        fresh = hands_out_new_arrays(env)
         plain = driven is base and type(presented) is ResetWithin
         cls = NativeSource if plain and observations.only_shape is not None else VectorSource
-        source = cls(driven, presented, observations, actions, copy=copy, fresh=fresh)
+        source = cls(driven, presented, observations, actions, copy=copy)
     _log.debug("to_sb3: %s in %s mode is driven by %s", env, mode.name, type(source).__name__)
     return source
 

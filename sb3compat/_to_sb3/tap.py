@@ -26,7 +26,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._to_sb3.bases import Base, base_of, checked
+from sb3compat._to_sb3.bases import Base, checked
 from sb3compat._to_sb3.partial_reset import same_rows
 from sb3compat._to_sb3.wrappers import wrappers_of
 from sb3compat._upstream.inherited import is_exactly
@@ -149,6 +149,14 @@ class Wrapped:
         self._steps = self._resets = 0
         # The rows of the adapter's reset, if they arrived; None for all.
         self._mask: Flags | None = None
+
+    @property
+    def hands_out_new_arrays(self) -> bool:
+        """Whether the observations of a step, through the wrappers, share memory with no others."""
+        return self.base.hands_out_new_arrays and all(
+            any(is_exactly(wrapper, kind) for kind in _TRANSPARENT)
+            for wrapper in wrappers_of(self.env)
+        )
 
     def _through(self, call: Function, *args: Any, **kwargs: Any) -> Any:
         """Call the wrappers, while the tap inside gives its calls to this object."""
@@ -340,10 +348,3 @@ _TRANSPARENT = (
     vector_wrappers.RescaleAction,
     vector_wrappers.TransformAction,
 )
-
-
-def hands_out_new_arrays(env: AnyVectorEnv) -> bool:
-    """Whether the observations of a step, through the wrappers, share memory with no others."""
-    return base_of(env).hands_out_new_arrays and all(
-        any(is_exactly(wrapper, kind) for kind in _TRANSPARENT) for wrapper in wrappers_of(env)
-    )

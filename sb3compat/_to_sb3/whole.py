@@ -49,7 +49,6 @@ class VectorSource:
         observations: The layout of the observations.
         actions: The layout of the actions.
         copy: Whether each step returns arrays of its own.
-        fresh: Whether the environment itself returns new arrays with each step.
     """
 
     # A step is one call, in `receive`.
@@ -63,7 +62,6 @@ class VectorSource:
         actions: Actions,
         *,
         copy: bool,
-        fresh: bool,
     ) -> None:
         self._driven, self._mode = driven, mode
         self._base = driven if isinstance(driven, Base) else driven.base
@@ -71,8 +69,9 @@ class VectorSource:
         self.num_envs = driven.env.num_envs
         self._observations = observations
         self._actions = actions
-        self._copy = copy and not fresh
-        self._owned = copy or fresh
+        self._copy = copy and not driven.hands_out_new_arrays
+        # Whether the arrays that `receive` returns are written to by no one else.
+        self._owned = copy or driven.hands_out_new_arrays
         self.seeds_rows = self._base.seeds_rows
         self._resets_rows = self._base.resets_rows
         self._sent: Action = None

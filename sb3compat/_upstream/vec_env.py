@@ -88,11 +88,8 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
         vec_env: The environment.
         name: `"DummyVecEnv"` or `"SubprocVecEnv"`.
     """
-    if not derives_from(vec_env, name):
-        return False
-    cls = sb3_class(name)
     names = ("get_attr", "set_attr", "env_method", "env_is_wrapped", _TARGETS[name])
-    return all(_of_class(vec_env, n) is private(cls, n) for n in names)
+    return all(keeps_method(vec_env, name, method) for method in names)
 
 
 def inherits(vec_env: object, method: str) -> bool:
