@@ -37,7 +37,6 @@ from sb3compat._make.native import (
 )
 from sb3compat._parallel.adapter import ParallelVecEnv
 from sb3compat._parallel.program import portable
-from sb3compat._parallel.signs import Told
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, of_sb3
@@ -249,7 +248,6 @@ def make_vec_env(
             vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(other)}
         vec_env_kwargs = _with(vec_env_kwargs, autoreset_mode=parse_mode(autoreset_mode))
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
-    functions = Told(functions) if mode == "sync" else functions
     return _seeded(made_of(make, functions, mode), partial(to_sb3, timeout=timeout), seed)
 
 

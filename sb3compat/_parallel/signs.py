@@ -8,13 +8,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
-
-T = TypeVar("T")
+from typing import Any, TextIO
 
 # Nothing is shown before this many seconds.
 QUIET_SECONDS = 3.0
@@ -81,27 +79,6 @@ class Signs:
         with suppress(OSError, ValueError):
             self._stream.write(text)
             self._stream.flush()
-
-
-class Told(list[T]):
-    """A list of functions that shows the progress while it is iterated over.
-
-    For the constructor of another library, which calls them in this process.
-    """
-
-    def __iter__(self) -> Iterator[T]:
-        signs, count = Signs(), len(self)
-        try:
-            for made, function in enumerate(super().__iter__()):
-                signs.tell(partial(_line, signs, made, count, function))
-                yield function
-        finally:
-            signs.clear()
-
-
-def _line(signs: Signs, made: int, count: int, function: Any) -> str:
-    following = name_of(function)
-    return f"{made} of {count} environments are made, after {signs.passed:.0f} s; next: {following}"
 
 
 def name_of(function: Any) -> str:

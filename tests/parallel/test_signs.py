@@ -10,8 +10,6 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-import sb3compat
-from sb3compat._parallel import signs
 from sb3compat._parallel.signs import Signs, name_of
 from tests.envs import Identity
 
@@ -53,18 +51,6 @@ def test_quick_start_says_nothing_and_a_slow_one_more_and_more(
         assert stream.getvalue().endswith("\r\x1b[K")  # nothing stays
     else:
         assert stream.getvalue() == ""
-
-
-def test_environments_made_in_this_process_are_counted(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.INFO, "sb3compat")
-    monkeypatch.setattr(signs, "QUIET_SECONDS", 1e6)
-    sb3compat.make_vec_env("CartPole-v1", 2).close()
-    assert not caplog.messages
-    monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
-    sb3compat.make_vec_env("CartPole-v1", 2).close()
-    assert caplog.messages == ["0 of 2 environments are made, after 0 s; next: 'CartPole-v1'"]
 
 
 def make_one(env_id: str = "CartPole-v1") -> Any:
