@@ -68,8 +68,8 @@ class AsyncRows:
 
     @property
     def busy(self) -> bool:
-        """Whether the workers are in the middle of a step, and can answer nothing else."""
-        return workers.is_stepping(self._env)
+        """Whether the workers are in the middle of a step that was started here."""
+        return self._started and workers.is_stepping(self._env)
 
     @property
     def broken(self) -> bool:
@@ -133,7 +133,7 @@ class AsyncRows:
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
         workers.check_turn(self._env)
-        if self._started and self.busy:
+        if self.busy:
             workers.receive_step(self._env, Deadline(self._timeout))
         self._started = False
 
