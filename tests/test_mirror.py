@@ -20,7 +20,6 @@ EXCEPTIONS = {
     "__main__.py": "calls cli.py",
     "cli.py": "runs the commands, which are tested in conformance/commands/",
     "pytest_plugin.py": "belongs to the kit, and is tested in conformance/",
-    "_rows/source.py": "is a protocol",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
+from sb3compat._convert.types import Seeds
 from sb3compat.errors import nearest, shown
 
 
@@ -158,3 +159,9 @@ def seed_within(env: Any, largest: int | None, seed: int | None) -> int | None:
             "this range. Nothing was changed."
         )
     return seed
+
+
+def counts_up(seeds: Seeds) -> bool:
+    """Whether these are the seeds that a `VecEnv` derives from the first one."""
+    first = seeds[0]
+    return first is not None and list(seeds) == [first + i for i in range(len(seeds))]

@@ -23,11 +23,11 @@ from sb3compat._ipc.ready import (
     READABLE,
     Line,
     PollReady,
+    Spin,
     WaitReady,
     milliseconds,
     polled,
 )
-from sb3compat._ipc.spin import Spin
 from sb3compat.errors import WorkerError
 
 # `poll` takes milliseconds in a C int.

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sb3compat._convert.types import ProcessLike
-from sb3compat._ipc.spin import Spin
 
 # Windows waits for 63 handles at most, and a worker has two.
 _MOST_WORKERS = 30
+# After this many unsuccessful polls in a row, there is no free core, or no answer is coming soon.
+_MISSES = 8
+# How many waits then sleep at once; doubled each time that the next poll was unsuccessful again.
+_PAUSE, _LONGEST = 64, 65536
+
+T = TypeVar("T")
 
 
 class Line(NamedTuple):
@@ -22,6 +28,45 @@ class Line(NamedTuple):
 
     pipe: Connection[Any, Any]
     process: ProcessLike
+
+
+class Spin:
+    """Polls again and again, for a limited time.
+
+    Waking a sleeping process takes about 20 us in this process, and as long in the process that
+    wakes it. Polling instead occupies a core: if other processes need that core, the answer comes
+    later, and not within the time limit. So unsuccessful polls are counted, and after some of them
+    the process sleeps at once for a while.
+
+    Args:
+        seconds: How long it polls.
+        clock: The time in seconds.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._misses = self._rest = 0
+        self._pause = _PAUSE
+
+    def look(self, ready: Callable[[], T]) -> T | None:
+        """The result of `ready` once it is true; None if it was not true within the time limit."""
+        if self._rest:
+            self._rest -= 1
+            return None
+        until = self._clock() + self._seconds
+        while True:
+            found = ready()
+            if found:
+                self._misses, self._pause = 0, _PAUSE
+                return found
+            if self._clock() > until:
+                break
+        self._misses += 1
+        if self._misses >= _MISSES:
+            # The next unsuccessful poll then makes it sleep for longer.
+            self._misses = _MISSES - 1
+            self._rest, self._pause = self._pause, min(2 * self._pause, _LONGEST)
+        return None
 
 
 class PollReady:

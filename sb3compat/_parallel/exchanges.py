@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sb3compat._ipc.pipes import Exchange
-from sb3compat._ipc.ready import Line
-from sb3compat._ipc.spin import Spin
+from sb3compat._ipc.ready import Line, Spin
 from sb3compat._parallel.messages import Failure
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.worker import Worker

@@ -20,6 +20,7 @@ from sb3compat._convert.types import (
     Info,
     Options,
     Seeds,
+    Source,
     Space,
     SubEnvs,
     Transition,
@@ -31,7 +32,6 @@ from sb3compat._parallel.made_once import base_of, made_twice
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import Described, named
 from sb3compat._parallel.vec_env_part import VecEnvSource
-from sb3compat._rows.source import Source
 from sb3compat._rows.subenvs import LocalSubEnvs
 from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
 from sb3compat._to_gymnasium.presented import presented_space

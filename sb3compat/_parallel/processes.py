@@ -13,8 +13,7 @@ from typing import Any
 
 from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import InterruptedMessageError, end_processes
-from sb3compat._ipc.ready import Line
-from sb3compat._ipc.spin import Spin
+from sb3compat._ipc.ready import Line, Spin
 from sb3compat._parallel.exchanges import ParentExchange, WorkerExchange
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.parts import EnvFn

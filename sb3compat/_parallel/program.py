@@ -20,7 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.options import same_value
 from sb3compat._ipc import by_value
-from sb3compat._ipc.worker_locals import frame_of_thread
+from sb3compat._upstream.private import private
 from sb3compat.errors import WorkerError
 
 GUARD = 'if __name__ == "__main__":'
@@ -141,7 +141,8 @@ def refuse_rerun() -> None:
             for it by the main one, or the main module by `multiprocessing`; the message names the
             guard.
     """
-    for frame in (inspect.currentframe(), frame_of_thread(threading.main_thread())):
+    frames: dict[int | None, FrameType] = private(sys, "_current_frames")()
+    for frame in (inspect.currentframe(), frames.get(threading.main_thread().ident)):
         script = _imported_by_worker(frame)
         if script is not None:
             raise WorkerError(

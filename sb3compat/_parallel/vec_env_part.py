@@ -24,8 +24,8 @@ from sb3compat._convert.types import (
     Transition,
     holds_vector_env,
 )
+from sb3compat._to_gymnasium.arguments import pass_seeds, rows_take_seeds
 from sb3compat._to_gymnasium.results import ResetInfos, checked_step
-from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
 from sb3compat._upstream.private import private
 from sb3compat._upstream.vec_env import derives_from, keeps_method, set_waiting_seeds
 from sb3compat.errors import (

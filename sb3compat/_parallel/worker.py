@@ -14,7 +14,7 @@ import numpy as np
 
 from sb3compat._convert.arrays import frames_of
 from sb3compat._convert.types import Command, Options, Seeds
-from sb3compat._ipc.spin import Spin
+from sb3compat._ipc.ready import Spin
 from sb3compat._parallel.extras import Extras, no_extras, tables_of
 from sb3compat._parallel.made_once import environments_in, position_of
 from sb3compat._parallel.memory import Buffers, buffers_in, size_of

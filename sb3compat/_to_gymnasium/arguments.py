@@ -1,4 +1,4 @@
-"""The arguments of a reset, as Gymnasium's users pass them."""
+"""The arguments of a reset, as Gymnasium's users pass them; and its seeds, for a `VecEnv`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.types import Options
+from sb3compat._convert.arguments import counts_up
+from sb3compat._convert.types import Options, Seeds, is_own_vec_env
+from sb3compat._rows.vec_env_subenvs import inherits_to_base
+from sb3compat._upstream.vec_env import passes_seeds_and_options, set_waiting_seeds
 from sb3compat.errors import ResetArgumentError, shown
 
 
@@ -101,3 +104,27 @@ def values_by_row(values: Any, num_envs: int) -> Sequence[Any]:
             f"value of another type, got len(values)={len(values)}. Pass a list of that length."
         )
     return values
+
+
+def pass_seeds(vec_env: Any, base: Any, seeds: Seeds) -> None:
+    """Give rows their seeds for the next reset.
+
+    Args:
+        vec_env: The environment.
+        base: What is inside of its wrappers.
+        seeds: The seed of each row, or None. If all are None, what waits in the `VecEnv` stays.
+    """
+    if all(seed is None for seed in seeds):
+        return
+    if counts_up(seeds):
+        vec_env.seed(seeds[0])
+    else:
+        set_waiting_seeds(base, seeds)
+
+
+def rows_take_seeds(vec_env: Any) -> bool:
+    """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
+    base = getattr(vec_env, "unwrapped", vec_env)
+    if not inherits_to_base(vec_env, "seed"):
+        return False
+    return base.seeds_rows if is_own_vec_env(base) else passes_seeds_and_options(base)

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import action_batch
+from sb3compat._convert.arguments import counts_up
 from sb3compat._convert.infos import (
     SB3_KEYS,
     TERMINAL_OBSERVATION,
@@ -38,9 +39,9 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc.subproc_vec_env import SubprocWorkers
 from sb3compat._rows.vec_env_subenvs import inherits_to_base
+from sb3compat._to_gymnasium.arguments import pass_seeds, rows_take_seeds
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.results import ResetInfos, checked_step
-from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds
 from sb3compat._upstream.vec_env import (
     derives_from,
     forget_waiting,

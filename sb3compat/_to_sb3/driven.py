@@ -27,11 +27,11 @@ from sb3compat._convert.types import (
     Options,
     OwnVecEnv,
     SingleEnv,
+    Source,
     SubEnvs,
 )
 from sb3compat._rows.commands import WrapperClass
 from sb3compat._rows.driver import Driver
-from sb3compat._rows.source import Source
 from sb3compat._rows.subenvs import LocalSubEnvs, resolve_indices
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (

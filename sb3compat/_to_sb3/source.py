@@ -8,9 +8,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv, inside_wrappers
+from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv, Source, inside_wrappers
 from sb3compat._ipc.async_vector_env import shares_memory
-from sb3compat._rows.source import Source
 from sb3compat._to_sb3.accept import check_starts
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.arguments import seed_within
+from sb3compat._convert.arguments import counts_up, seed_within
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.options import is_uniform
@@ -196,7 +196,7 @@ class VectorSource:
     def _seed(self, seeds: Seeds) -> Any:
         """The seed of the first row, from which the environment derives the others, or all."""
         first = seeds[0]
-        if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
+        if first is None or not counts_up(seeds):
             if self.seeds_rows:
                 return list(seeds)
             raise ConversionError(

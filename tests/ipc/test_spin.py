@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from sb3compat._ipc.spin import Spin
+from sb3compat._ipc.ready import Spin
 
 
 def spin(seconds: float) -> Any:

@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
-from sb3compat._ipc import worker_locals
+from sb3compat._ipc import worker_guard
 from sb3compat.errors import UpstreamError
 from tests.envs import ScriptedEnv, script
 
@@ -75,5 +75,5 @@ def test_frames_of_the_parent_are_not_those_of_its_forked_worker() -> None:
 def test_questions_outside_of_a_worker() -> None:
     env = make()
     with pytest.raises(UpstreamError, match=r"in a worker process.*sb3compat versions"):
-        worker_locals.env_of_worker()
+        worker_guard.env_of_worker()
     env.close()
