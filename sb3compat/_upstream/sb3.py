@@ -1,12 +1,11 @@
 """The base class of the adapter: Stable-Baselines3's `VecEnv`, or a substitute without SB3.
 
-The only module that imports SB3. The substitute has the same methods, so that everything except SB3
-itself works if neither SB3 nor torch is installed.
+The only module that imports SB3. With the substitute, everything except SB3 itself works if neither
+SB3 nor torch is installed.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
 from importlib import import_module
@@ -42,8 +41,8 @@ if not TYPE_CHECKING and not HAS_SB3:
                 f"{install_line('sb3')}"
             )
 
-    class VecEnv(ABC):
-        """The public methods of SB3's `VecEnv`."""
+    class VecEnv:
+        """What `DrivenVecEnv` inherits from SB3's `VecEnv`."""
 
         def __init__(self, num_envs: int, observation_space: Any, action_space: Any) -> None:
             self.num_envs = num_envs
@@ -53,44 +52,12 @@ if not TYPE_CHECKING and not HAS_SB3:
             self._reset_seeds()
             self._reset_options()
             self.render_mode = self.get_attr("render_mode")[0]
-            modes = ["human", "rgb_array"] if self.render_mode == "rgb_array" else []
-            if self.render_mode not in (None, "rgb_array"):
-                modes = [self.render_mode]
-            self.metadata: dict[str, Any] = {"render_modes": modes}
 
         def _reset_seeds(self) -> None:
             self._seeds: list[int | None] = [None] * self.num_envs
 
         def _reset_options(self) -> None:
             self._options: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-
-        @abstractmethod
-        def reset(self) -> Any:
-            """Reset all rows and return their observations."""
-
-        @abstractmethod
-        def step_async(self, actions: Any) -> None:
-            """Start a step."""
-
-        @abstractmethod
-        def step_wait(self) -> Any:
-            """Finish the step."""
-
-        @abstractmethod
-        def close(self) -> None:
-            """Release what the environment holds."""
-
-        @abstractmethod
-        def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-            """Read an attribute of the sub-environments."""
-
-        def has_attr(self, attr_name: str) -> bool:
-            """Whether every sub-environment has the attribute."""
-            try:
-                self.get_attr(attr_name)
-            except AttributeError:
-                return False
-            return True
 
         def step(self, actions: Any) -> Any:
             """Start a step and finish it."""
@@ -125,10 +92,6 @@ if not TYPE_CHECKING and not HAS_SB3:
             images += [np.zeros_like(images[0])] * missing
             strips = [images[i : i + columns] for i in range(0, len(images), columns)]
             return np.vstack([np.hstack(strip) for strip in strips])
-
-        def get_images(self) -> Sequence[Any]:
-            """One image for each row."""
-            raise NotImplementedError
 
         @property
         def unwrapped(self) -> Any:
