@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import closing, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import (
-    EnvSpec,
-    find_highest_version,
-    get_env_id,
-    parse_env_id,
-)
+from gymnasium.envs import registration
+from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.types import AnyVectorEnv, Kwargs
 from sb3compat._make.monitor import SUFFIX
 from sb3compat._to_sb3.adapter import to_sb3
+from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, of_sb3
 from sb3compat.errors import install_line, shown
 
@@ -33,19 +30,14 @@ def find_spec(env_id: object) -> EnvSpec | None:
         env_id: A spec, or an id as `gymnasium.make` takes it: `module:` before it imports that
             module, and without a version the highest one is meant.
     """
-    if isinstance(env_id, EnvSpec):
-        return env_id
     if not isinstance(env_id, str):
-        return None
-    module, _, name = env_id.rpartition(":")
-    if module:
-        with suppress(ImportError):  # `gymnasium.make` says so with more words
-            import_module(module)
-    if name not in gym.registry:
-        namespace, base, version = parse_env_id(name)
-        if version is None:
-            name = get_env_id(namespace, base, find_highest_version(namespace, base))
-    return gym.registry.get(name)
+        return env_id if isinstance(env_id, EnvSpec) else None
+    # `gymnasium.make` says the same when the environment is made.
+    with suppress(gym.error.Error, ImportError), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(Using the latest versioned|is out of date)")
+        spec: EnvSpec = private(registration, "_find_spec")(env_id)
+        return spec
+    return None
 
 
 def is_native_only(env_id: object) -> bool:
