@@ -113,7 +113,7 @@ CASES = {
     "to_sb3/wrappers::wrapper_is_exact_or_refused": 13,
     "ipc/pipes::exception_at_any_point_leaves_every_message_accounted_for": 3,
     "ipc/close::close_of_an_async_vector_env": 8,
-    "parallel/faults::what_a_row_raises_arrives_as_from_dummy_vec_env": 10,
+    "parallel/faults::what_a_row_raises_arrives_as_from_dummy_vec_env": 14,
     "parallel/weights::training_gives_the_same_weights": 1,
     "round_trips::vec_env_comes_back_in_mid_episode": 2,
     "round_trips::vector_env_comes_back_in_mid_episode": 2,

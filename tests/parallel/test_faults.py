@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -17,27 +18,9 @@ from tests.envs import MakeEnv, Returns, script
 from tests.parallel.failing import ACTIONS, OPENED, N, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import KINDS, forked, parts_of
-from tests.to_sb3.test_faults import FailingReset, SeveralError
+from tests.to_sb3.test_faults import SeveralError
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
-
-@pytest.mark.parametrize(("row", "parent_steps"), [(0, False), (3, False), (N - 1, True)])
-def test_error_in_a_step_arrives_with_type_traceback_and_row_and_a_reset_goes_on(
-    row: int, parent_steps: bool
-) -> None:
-    # Of several, that of the first row.
-    rows = [lambda i=i: Known(i, "raise" if i >= row else "never") for i in range(N)]
-    env = opened(rows, parent_steps=parent_steps)
-    env.step(ACTIONS)
-    with pytest.raises(SeveralError, match=rf"^number {row}$") as caught:
-        env.step(ACTIONS)
-    for part in (f"in the worker of row {row}:", "Traceback", "SeveralError: number"):
-        assert part in str(caught.value.__cause__)
-    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
-        env.step(ACTIONS)
-    env.reset()
-    env.step(ACTIONS)
 
 
 class OwnError(BaseException):
@@ -59,81 +42,82 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
 
 
 class Raising(Known):
-    """Raises where it is told to."""
+    """Raises once where it is told to."""
 
-    def __init__(self, where: str, name: str) -> None:
-        super().__init__(1)
+    def __init__(self, row: int, where: str, name: str) -> None:
+        super().__init__(row)
         self.where, self.name = where, name
 
-    def step(self, action: Any) -> Any:
-        if self.where == "step":
+    def _raise_in(self, where: str) -> None:
+        if self.where == where:
+            self.where = ""
             raise ERRORS[self.name]()
-        return super().step(action)
+
+    def step(self, action: Any) -> Any:
+        self._raise_in("step")
+        *result, _, info = super().step(action)
+        return *result, self.where == WITHIN, info
 
     def reset(self, **kwargs: Any) -> Any:
-        if self.where == "reset" and kwargs.get("options"):
-            raise ERRORS[self.name]()
+        self._raise_in("reset" if kwargs.get("options") else WITHIN if self._resets else "")
         return super().reset(**kwargs)
 
     def call(self) -> None:
-        raise ERRORS[self.name]()
+        self._raise_in("call")
 
     def close(self) -> None:
-        if self.where == "close":
-            raise ERRORS[self.name]()
+        self._raise_in("close")
 
 
 def use_where(env: Any, where: str) -> None:
-    """Make the call in which row 1 raises."""
+    """Make the call in which rows raise."""
     if where == "call":
         env.env_method("call", indices=1)
     elif where == "reset":
         env.set_options({"now": True})
         env.reset()
-    elif where == "step":
-        env.step(np.zeros(2, int))
+    elif where in ("step", WITHIN):
+        env.step(np.zeros(env.num_envs, int))
     OPENED.remove(env)
     env.close()
 
 
-@pytest.mark.parametrize("name", ERRORS)
-@pytest.mark.parametrize("where", ["make", "reset", "step", "call", "close"])
-def test_what_a_row_raises_arrives_as_from_dummy_vec_env(where: str, name: str) -> None:
-    def make() -> Any:
+WITHIN = "reset within a step"
+WHERE = ("make", "reset", "step", WITHIN, "call", "close")
+# The last one is raised in this process.
+PLACES = [*((where, name, 2) for where in WHERE for name in ERRORS), ("step", "own", 1)]
+
+
+@pytest.mark.parametrize(("where", "name", "raising"), PLACES)
+def test_what_a_row_raises_arrives_as_from_dummy_vec_env(
+    where: str, name: str, raising: int
+) -> None:
+    """The exception of the first row, of several; or that of a row of this process."""
+
+    def make(row: int) -> Any:
         if where == "make":
             raise ERRORS[name]()
-        return Raising(where, name)
+        return Raising(row, where, name)
 
     expected = ERRORS[name]()
+    fns = [MakeEnv(script(), 0), *[partial(make, row + 1) for row in range(raising)]]
     with pytest.raises(BaseException) as caught:  # noqa: PT011
-        use_where(opened([MakeEnv(script(), 0), make]), where)
+        use_where(opened(fns, raising, parent_steps=raising == 1), where)
     assert type(caught.value) is type(expected)
     assert caught.value.args == expected.args
     if where != "close":
         place = "env_fns[1]" if where == "make" else "row 1"
-        assert f"in the worker of {place}:" in str(caught.value.__cause__)
+        for part in (f"in the worker of {place}:", "Traceback", type(expected).__name__):
+            assert part in str(caught.value.__cause__)
     if where == "call":
-        OPENED[-1].step(np.zeros(2, int))  # the worker goes on
-    if where in ("reset", "step"):
+        OPENED[-1].step(np.zeros(3, int))  # the worker goes on
+    if where in ("reset", "step", WITHIN):
         env = OPENED[-1]
-        with pytest.raises(sb3compat.errors.CallOrderError):
-            env.step(np.zeros(2, int))
+        with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+            env.step(np.zeros(env.num_envs, int))
         env.set_options({})
         env.reset()
-
-
-def test_errors_in_reset_and_in_the_reset_within_a_step_name_the_row() -> None:
-    chosen = script(lengths=(1,))
-    fns: list[Any] = [MakeEnv(chosen, i) for i in range(N)]
-    fns[3] = lambda: FailingReset(chosen, 1)
-    env = opened(fns)
-    with pytest.raises(SeveralError, match=r"^reset 1$") as caught:
-        env.step(ACTIONS)
-    assert "in the worker of row 3:" in str(caught.value.__cause__)
-    fns[3] = lambda: FailingReset(chosen, 0)
-    with pytest.raises(SeveralError, match=r"^reset 0$") as caught:
-        opened(fns)
-    assert "in the worker of row 3:" in str(caught.value.__cause__)
+        env.step(np.zeros(env.num_envs, int))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("dummy", "adapter")])
