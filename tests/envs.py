@@ -199,6 +199,22 @@ def _as_it_is(*result: Any) -> Any:
     return result
 
 
+class Drawing(gym.Env[Any, Any]):
+    """Its observations are random numbers of one generator; a reset with options fails."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float64)
+    action_space = spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if options:
+            raise KeyError("the reset fails")
+        return self.np_random.random(1), {"seed": seed}
+
+    def step(self, action: Any) -> Any:
+        return self.np_random.random(1), 0.0, False, False, {}
+
+
 class Strict(ScriptedEnv):
     """Has the attributes that it names, and no others."""
 

@@ -12,7 +12,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, script
 from tests.lockstep_back import subproc
 
 pytest.importorskip("stable_baselines3")
@@ -60,16 +60,6 @@ def test_exceptions_keep_their_type_and_the_workers_live(mode: AutoresetMode) ->
         envs.call("unsendable")
     assert envs.step([0, 0, 0])[-1]["shared"].tolist() == [2, 2, 2]
     envs.close()
-
-
-def test_pending_step_of_the_user_is_refused() -> None:
-    vec_env = subproc(fns())
-    vec_env.reset()
-    vec_env.step_async([0, 0])
-    with pytest.raises(RuntimeError, match=r"Call its step_wait\(\) first"):
-        sb3compat.to_gymnasium(vec_env)
-    vec_env.step_wait()
-    vec_env.close()
 
 
 def test_vec_env_closed_by_the_user_refuses_calls() -> None:

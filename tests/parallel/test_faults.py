@@ -15,7 +15,7 @@ import pytest
 
 import sb3compat
 from tests.envs import MakeEnv, Returns, script
-from tests.parallel.failing import ACTIONS, OPENED, N, known, opened, processes_of
+from tests.parallel.failing import ACTIONS, OPENED, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import KINDS, forked, parts_of
 from tests.to_sb3.test_faults import SeveralError

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
-import warnings
 from functools import partial
 from typing import Any
 
@@ -176,23 +174,6 @@ def test_killed_actor_leaves_no_process_of_a_part() -> None:
     assert len(inner) == 2
     env._source._workers._kill(0)
     assert all(process.has_ended() for process in inner)
-    env.close()
-
-
-@pytest.mark.usefixtures("connected")
-def test_fork_that_forgets_the_environment_leaves_the_actors_alone() -> None:
-    env = on_ray(known(), 1)
-    env.reset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python's, as Ray has threads
-        child = os.fork()
-    if not child:
-        env.close()
-        del env
-        gc.collect()
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    assert not env.step(ACTIONS)[2].any()
     env.close()
 
 

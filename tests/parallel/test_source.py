@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from tests.lockstep_back import back_programs, lockstep
 from tests.parallel.teams import forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.to_sb3.driving import mode_of
-from tests.to_sb3.test_faults import Failing
 
 STEP = np.zeros(5, int)
 
@@ -99,16 +97,6 @@ def test_next_step_is_refused_where_rows_do_not_step_alone(make: Any) -> None:
 
 class Subclass(ParallelVecEnv):
     pass
-
-
-def test_lost_worker_is_named() -> None:
-    envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i, "") for i in range(3)], 2))
-    envs.reset()
-    os.kill(envs.call("pid")[2], signal.SIGKILL)
-    for _ in range(2):
-        with pytest.raises(sb3compat.WorkerError, match="row 2 has died"):
-            envs.step(np.zeros(3, int))
-    envs.close()
 
 
 def test_pending_step_and_closed_environment_are_refused() -> None:

@@ -6,7 +6,6 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
@@ -14,7 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 import sb3compat
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.vec_env_part import VecEnvSource
-from tests.envs import fns
+from tests.envs import Drawing, fns
 from tests.handwritten import AsyncCountingVecEnv
 
 pytest.importorskip("stable_baselines3")
@@ -158,22 +157,6 @@ def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
     ours.close()
 
 
-class Draws(gym.Env[Any, Any]):
-    """Its observations are random numbers of one generator; a reset with the option fails."""
-
-    observation_space = gym.spaces.Box(0, 1, (1,), np.float64)
-    action_space = gym.spaces.Discrete(3)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        if options:
-            raise KeyError("the reset fails")
-        return self.np_random.random(1), {"seed": seed}
-
-    def step(self, action: Any) -> Any:
-        return self.np_random.random(1), 0.0, False, False, {}
-
-
 class RefusesTwo(HandsOn):
     """Checks actions before it passes them on."""
 
@@ -195,12 +178,12 @@ KINDS: dict[str, Any] = {
 @pytest.mark.parametrize("name", KINDS)
 def test_step_that_a_part_refuses_steps_no_row_without_workers(name: str) -> None:
     def alone() -> Any:
-        return RefusesTwo(KINDS[name]([Draws] * 2))
+        return RefusesTwo(KINDS[name]([Drawing] * 2))
 
     actions = np.array([0, 1, 0, 1, 2, 0])
-    parts = [lambda: DummyVecEnv([Draws] * 2), alone, alone]
+    parts = [lambda: DummyVecEnv([Drawing] * 2), alone, alone]
     with closing(forked(parts, 1, timeout=10)) as ours:
-        expected = [DummyVecEnv([Draws] * 2) for _ in range(3)]
+        expected = [DummyVecEnv([Drawing] * 2) for _ in range(3)]
         for number, env in enumerate(expected):
             env.seed(2 * number)
         ours.seed(0)
@@ -208,7 +191,7 @@ def test_step_that_a_part_refuses_steps_no_row_without_workers(name: str) -> Non
         np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
         with pytest.raises(ValueError, match="no action 2"):
             ours.step(actions)
-        assert ours.get_attr("action_space") == [Draws.action_space] * 6
+        assert ours.get_attr("action_space") == [Drawing.action_space] * 6
         if "workers" in name:
             expected[1].step(actions[2:4])  # its workers had got the step
         starts = [env.reset() for env in expected]
@@ -216,7 +199,7 @@ def test_step_that_a_part_refuses_steps_no_row_without_workers(name: str) -> Non
 
 
 def test_seeds_of_a_reset_that_fails_are_not_left_in_a_part() -> None:
-    with closing(forked([lambda: DummyVecEnv([Draws] * 2)])) as vec_env:
+    with closing(forked([lambda: DummyVecEnv([Drawing] * 2)])) as vec_env:
         envs = sb3compat.to_gymnasium(vec_env)
         with pytest.raises(KeyError):
             envs.reset(seed=3, options={"fail": True})

@@ -5,33 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import sb3compat
-from tests.envs import Identity, fns
+from tests.envs import Drawing, Identity, fns
 from tests.lockstep import same
 from tests.native import NativeEnv
 from tests.parallel.teams import forked
 from tests.to_sb3.driving import SAME_STEP, SOURCES, made, step
-
-
-class Drawing(gym.Env[Any, Any]):
-    """Draws a random number in each step, and for the observation of each reset."""
-
-    observation_space = spaces.Box(0, 1, (1,), np.float64)
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        return self.np_random.random(1), {}
-
-    def step(self, action: Any) -> Any:
-        return self.np_random.random(1), 0.0, False, False, {}
-
 
 # Those that are not made of single environments by Gymnasium.
 OTHERS: dict[str, Callable[[Any], Any]] = {
