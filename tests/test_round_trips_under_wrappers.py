@@ -26,10 +26,6 @@ from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of
 from tests.vec_wrappers import HandsOn
 
 
-def parallel(made: list[Any]) -> Any:
-    return forked(made, 2)
-
-
 def shell(vec_env: Any, mode: AutoresetMode = SAME_STEP) -> Any:
     return Identity(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode))
 
@@ -45,9 +41,9 @@ LOCAL: dict[str, Callable[[list[Any]], Any]] = {
 ALL: dict[str, Callable[[list[Any]], Any]] = {
     **LOCAL,
     "subproc": subproc,
-    "parallel": parallel,
+    "parallel": forked,
     "wrapped subproc": lambda made: HandsOn(subproc(made)),
-    "wrapped parallel": lambda made: HandsOn(parallel(made)),
+    "wrapped parallel": lambda made: HandsOn(forked(made)),
     "async": lambda made: HandsOn(sb3compat.to_sb3(AsyncVectorEnv(made))),
 }
 BY_ROW = ("dummy", "subproc", "parallel")

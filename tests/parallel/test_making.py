@@ -38,7 +38,7 @@ from tests.interrupts import (
 )
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.parallel.failing import OPENED, opened
+from tests.parallel.failing import OPENED, WorkerProcess, opened
 from tests.parallel.teams import children, forked
 from tests.to_sb3.test_faults import Failing
 
@@ -100,21 +100,15 @@ def wait_until_nobody_is_left() -> None:
         time.sleep(0.01)
 
 
-def kill_last(env: Any) -> None:
-    """Kill the worker of the last row."""
-    os.kill(children()[-1], signal.SIGKILL)
-
-
-def with_loss(method: str | None) -> Any:
-    env = sb3compat.ParallelVecEnv(counting(3), 2, start_method=method, on_worker_lost="restart")
-    OPENED.append(env)
-    env.reset()
-    kill_last(env)
+def with_loss() -> Any:
+    """The worker of the last row is dead."""
+    env = opened(counting(3), 2, on_worker_lost="restart")
+    WorkerProcess(children()[-1]).kill()
     return env
 
 
 def test_reset_that_replaces_a_worker_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = with_loss("fork")
+    env = with_loss()
     with monkeypatch.context() as patch:
         patch.setattr(ParallelRows, "_batch", interrupted_after(ParallelRows._batch))
         with pytest.raises(KeyboardInterrupt):
@@ -132,11 +126,11 @@ def test_interrupt_at_any_point_of_a_replacement_is_drained_by_the_next_reset(us
         return env.reset() if use == "reset" else env.step(np.zeros(3, int))
 
     expected = transcript(dummy(counting(3)))
-    first = with_loss("fork")
+    first = with_loss()
     total = count(lambda: call(first))
     first.close()
     for at, error in points(total):
-        env = with_loss("fork")
+        env = with_loss()
         where = f"{error.__name__} at point {at} of {total}"
         with no_hang():
             raised = interrupt(lambda env=env: call(env), at, error)
@@ -184,7 +178,7 @@ def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_agai
 ) -> None:
     flag = tmp_path / "hang"
     env = opened([*counting(2), Hangs(2, flag)], 2, on_worker_lost="restart")
-    kill_last(env)
+    WorkerProcess(children()[-1]).kill()
     flag.touch()
     with no_hang(), pytest.raises(sb3compat.WorkerTimeoutError, match="have not made their parts"):
         limited(env, 1.0).reset()
@@ -197,7 +191,7 @@ def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_agai
 def test_no_descriptors_left_is_an_error_that_says_so(left: int) -> None:
     with few_descriptors(left), pytest.raises((sb3compat.WorkerError, OSError), match="open files"):
         forked(counting(6), 6)
-    env = with_loss("fork")
+    env = with_loss()
     with few_descriptors(left):
         attempt(env.reset, sb3compat.WorkerError, OSError)
     same(transcript(env), transcript(dummy(counting(3))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +10,7 @@ import pytest
 
 import sb3compat
 from tests.interrupts import counting
-from tests.parallel.failing import opened
+from tests.parallel.failing import WorkerProcess, opened
 from tests.parallel.teams import children, forked
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
@@ -47,17 +45,10 @@ def test_steps_are_measured_from_the_first_call_on(
     assert first.steps == 0  # no view
 
 
-def kill_last() -> None:
-    """Kill the last worker, and wait until it has ended."""
-    pid = children()[-1]
-    os.kill(pid, signal.SIGKILL)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-
-
 def test_restarts_are_counted_and_the_new_worker_is_measured() -> None:
     env = opened(counting(2), 2, make=forked, on_worker_lost="restart")
     assert env.worker_times().restarts == 0
-    kill_last()
+    WorkerProcess(children()[-1]).kill()
     assert env.worker_times().restarts == 0  # it is replaced by the next step
     env.step(np.zeros(2, int))
     before = env.worker_times()
@@ -84,7 +75,7 @@ def test_time_of_a_lost_worker_is_not_recorded() -> None:
     env.step([0, 0])
     assert len(recorded()) == 5
     env.step([0, 0])
-    kill_last()
+    WorkerProcess(children()[-1]).kill()
     assert recorded() == {"workers/restarts"}  # it has not answered
     env.step([0, 0])
     assert recorded() == {"workers/restarts"}  # it has been replaced

@@ -20,7 +20,7 @@ from sb3compat._ipc import pipes, subproc_vec_env
 from tests.envs import ScriptedEnv, script
 from tests.interrupts import Counting, counting, no_hang, raised_by
 from tests.lockstep import same
-from tests.lockstep_back import dummy, with_monitor
+from tests.lockstep_back import dummy, subproc, with_monitor
 from tests.parallel.teams import forked
 from tests.vec_wrappers import HandsOn
 
@@ -84,7 +84,7 @@ FAULTS: dict[str, tuple[dict[str, Any], Callable[[Any], Any], type[Exception], s
 BUILDS: dict[str, Callable[[Any], Any]] = {
     "plain": dummy,
     "wrapped": with_monitor,
-    "subproc": lambda fns: vec_env.SubprocVecEnv(fns, start_method="fork"),
+    "subproc": subproc,
     "workers": lambda fns: forked(fns, 2),
 }
 
@@ -155,7 +155,7 @@ def test_info_that_cannot_be_sent_leaves_the_workers_alive(
     """The answers of the other rows, too long for the pipe's buffer, are read all the same."""
     large = spaces.Box(0, 1, (300, 300), np.float32)
     rows = faulty(info=info, space=large)
-    envs = sb3compat.to_gymnasium(vec_env.SubprocVecEnv(rows, start_method="fork"))
+    envs = sb3compat.to_gymnasium(subproc(rows))
     envs.reset()
     envs.step(ACTIONS)
     with pytest.raises(error, match=text):
@@ -173,9 +173,8 @@ class Endless(Counting):
         return obs, reward, False, False, info
 
 
-def subproc(cls: Any = Endless) -> Any:
-    fns = [lambda row=row: cls(row) for row in range(2)]
-    return vec_env.SubprocVecEnv(fns, start_method="fork")
+def in_workers(cls: Any = Endless) -> Any:
+    return subproc([partial(cls, row) for row in range(2)])
 
 
 def assert_ended(processes: Any) -> None:
@@ -202,9 +201,9 @@ class Repeat(HandsOn):
 
 @pytest.mark.parametrize("starts", [True, False])
 def test_wrapper_may_step_in_step_wait(starts: bool) -> None:
-    made: list[Any] = [lambda i=i: Endless(i) for i in range(2)]
+    made = [partial(Endless, row) for row in range(2)]
     expected = sb3compat.to_gymnasium(Repeat(dummy(made), starts))
-    envs: Any = sb3compat.to_gymnasium(Repeat(subproc(), starts))
+    envs: Any = sb3compat.to_gymnasium(Repeat(in_workers(), starts))
     same(envs.reset(seed=3), expected.reset(seed=3))
     for _ in range(3):
         got, wanted = envs.step(ACTIONS), expected.step(ACTIONS)
@@ -252,7 +251,7 @@ class Failing(vec_env.VecEnvWrapper):
 @pytest.mark.parametrize("wrap", [lambda venv: venv, Failing], ids=WRAPPED)
 def test_dead_worker_is_an_error_in_every_call(number: int, wrap: Any) -> None:
     """Forked workers hold each other's pipes open: SB3 alone would wait for ever."""
-    envs: Any = sb3compat.to_gymnasium(wrap(subproc()))
+    envs: Any = sb3compat.to_gymnasium(wrap(in_workers()))
     envs.reset()
     processes, row = envs.vec_env.unwrapped.processes, number % 2
     os.kill(processes[row].pid, signal.SIGKILL)
@@ -271,7 +270,7 @@ def test_dead_worker_is_an_error_in_every_call(number: int, wrap: Any) -> None:
     ("error", "use"), [(BrokenPipeError(32, "no"), "step"), (EOFError("end"), "reset")]
 )
 def test_error_of_a_wrapper_is_no_dead_worker(error: Exception, use: str) -> None:
-    envs: Any = sb3compat.to_gymnasium(Failing(subproc(Counting)))
+    envs: Any = sb3compat.to_gymnasium(Failing(in_workers(Counting)))
     envs.reset()
     envs.vec_env.error = error
     with pytest.raises(type(error)) as caught:
@@ -293,7 +292,7 @@ class ClosingFails(Failing):
 
 
 def test_error_of_a_wrapper_in_close_arrives_and_the_processes_end() -> None:
-    venv = subproc()
+    venv = in_workers()
     envs = sb3compat.to_gymnasium(ClosingFails(venv))
     envs.reset()
     with pytest.raises(OSError, match="No space left"):
@@ -330,7 +329,7 @@ def test_worker_that_hangs_in_an_interrupted_step_is_ended_by_close(
 ) -> None:
     monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
     monkeypatch.setattr(subproc_vec_env, "_CLOSE_SECONDS", 0.1)
-    venv = subproc(cls)
+    venv = in_workers(cls)
     envs = sb3compat.to_gymnasium(WRAPPED[kind](venv))
     envs.reset()
     envs.step(ACTIONS)
@@ -346,7 +345,7 @@ def test_worker_that_hangs_in_an_interrupted_step_is_ended_by_close(
 
 
 def test_vec_env_can_still_be_driven_directly() -> None:
-    venv = vec_env.SubprocVecEnv(counting(), start_method="fork")
+    venv = subproc(counting())
     envs = sb3compat.to_gymnasium(vec_env.VecMonitor(venv))
     envs.reset(seed=1)
     venv.seed(5)

@@ -17,6 +17,7 @@ import sb3compat
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import NAMES, SOURCES, dummy
+from tests.parallel.teams import forked
 from tests.vec_wrappers import HandsOn
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -130,10 +131,6 @@ def test_subclass_may_have_a_space_of_its_own(wrap: Any, space: str) -> None:
         sb3compat.to_gymnasium(wrap(Own(rows)))
 
 
-def parallel(envs: Any) -> Any:
-    return sb3compat.ParallelVecEnv(envs, workers=2, start_method="fork")
-
-
 def adapter(envs: Any) -> Any:
     return sb3compat.to_sb3(SyncVectorEnv(envs, autoreset_mode=SAME_STEP))
 
@@ -157,7 +154,7 @@ def overriding(vec_env: Any, name: str, on_instance: bool) -> list[str]:
 METHODS = ("step", "step_async", "step_wait", "reset", "seed", "set_options")
 METHODS += ("get_attr", "set_attr", "env_method", "close")
 OVERRIDDEN = [(dummy, name) for name in (*METHODS, "_save_obs", "_obs_from_buf")]
-OVERRIDDEN += [(build, name) for build in (parallel, adapter) for name in METHODS]
+OVERRIDDEN += [(build, name) for build in (forked, adapter) for name in METHODS]
 
 
 @pytest.mark.parametrize("on_instance", [True, False])

@@ -15,6 +15,7 @@ import sb3compat
 from sb3compat._to_sb3.rows import received_info
 from sb3compat.errors import ConversionError
 from tests.envs import Returns, ScriptedEnv, script
+from tests.parallel.teams import forked
 from tests.to_sb3.driving import made, step
 
 
@@ -39,16 +40,8 @@ def test_received_info_is_a_plain_dict() -> None:
         assert own == given
 
 
-def sync(fns: Any) -> Any:
-    return sb3compat.to_sb3(SyncVectorEnv(fns))
-
-
-def parallel(fns: Any) -> Any:
-    return sb3compat.ParallelVecEnv(fns, workers=1, start_method="fork")
-
-
 @pytest.mark.parametrize("info", [None, [], 0, ["a"]])
-@pytest.mark.parametrize("build", [sync, parallel])
+@pytest.mark.parametrize("build", [lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)), forked])
 def test_steps_whose_info_is_no_dict_are_refused(build: Any, info: Any) -> None:
     """`SyncVectorEnv` and `DummyVecEnv` fail there, too, by writing into it."""
     env = build([lambda: Returns(step=lambda *result: (*result[:4], info))])
