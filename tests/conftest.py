@@ -4,10 +4,12 @@ import gc
 import multiprocessing
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from tests import costly, profiles
+from tests.closing import OPENED, close_all
 from tests.side_by_side import LAST
 
 profiles.load()
@@ -19,6 +21,14 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 # A shell's background job ignores Ctrl-C, and so does all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    """The threads of EnvPool and ale-py, and workers, live on until the environment is closed."""
+    before = len(OPENED)  # by fixtures of whole modules
+    yield
+    close_all(before)
 
 
 def pytest_unconfigure() -> None:

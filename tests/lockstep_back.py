@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import strategies as st
 
 import sb3compat
+from tests.closing import closed_later
 from tests.envs import MakeEnv, Script
 from tests.lockstep import Operation, batched, same
 
@@ -26,7 +27,7 @@ def dummy(fns: Sequence[Any]) -> Any:
 def subproc(fns: Sequence[Any]) -> Any:
     from stable_baselines3.common.vec_env import SubprocVecEnv
 
-    return SubprocVecEnv(fns, start_method="fork")
+    return closed_later(SubprocVecEnv(fns, start_method="fork"))
 
 
 def with_monitor(fns: Sequence[Any]) -> Any:

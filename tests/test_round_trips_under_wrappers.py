@@ -106,11 +106,8 @@ def test_methods_of_environments_that_cannot_be_sent_are_called(name: str) -> No
     envs = sb3compat.to_gymnasium(
         HandsOn(ALL[name]([lambda row=row: Masked(row) for row in range(3)]))
     )
-    try:
-        assert [mask.tolist().index(False) for mask in envs.call("action_masks")] == [0, 1, 2]
-        assert envs.get_attr("row") == (0, 1, 2)
-    finally:
-        envs.close()
+    assert [mask.tolist().index(False) for mask in envs.call("action_masks")] == [0, 1, 2]
+    assert envs.get_attr("row") == (0, 1, 2)
 
 
 class Louder(sb3compat.VectorEnvAdapter):

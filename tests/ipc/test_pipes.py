@@ -222,8 +222,9 @@ def test_worker_killed_in_the_middle_of_an_answer_is_dead(make: Make) -> None:
 
 
 @POSIX
-def test_timeout_covers_half_an_answer(make: Make) -> None:
+def test_timeout_covers_half_an_answer(make: Make, workers: Workers) -> None:
     exchange = started(make(), _0="half and stop", _1="answer")
+    workers.pipes[1].poll(None)
     exchange.receive(timeout=0.2)
     assert exchange.answers == {1: ("answer", "_1")}
     assert list(exchange.owed) == [0]

@@ -59,7 +59,6 @@ def test_exceptions_keep_their_type_and_the_workers_live(mode: AutoresetMode) ->
     with pytest.raises(AttributeError, match="pickle"):
         envs.call("unsendable")
     assert envs.step([0, 0, 0])[-1]["shared"].tolist() == [2, 2, 2]
-    envs.close()
 
 
 def test_vec_env_closed_by_the_user_refuses_calls() -> None:
@@ -82,7 +81,6 @@ def test_what_cannot_be_sent_reaches_no_worker() -> None:
             use()
         assert envs.vec_env.get_attr("_time") == [0, 0]
     assert envs.reset(seed=4)[1]["resets"].tolist() == [2, 2]
-    envs.close()
 
 
 class Blocking(ScriptedEnv):
@@ -113,7 +111,6 @@ def test_rows_step_and_reset_at_the_same_time(tmp_path: Any) -> None:
     _, rewards, _, _, infos = envs.step([0, 0])
     assert rewards[1] == 0
     assert infos["_resets"].tolist() == [False, True]
-    envs.close()
 
 
 def test_environment_of_which_a_worker_owes_an_answer_can_be_closed() -> None:

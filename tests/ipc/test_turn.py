@@ -64,7 +64,6 @@ def test_call_at_any_point_of_another_changes_nothing(name: str) -> None:
             got, where = within(lambda run=run: run(env), at, ask)
             assert all(answer in (None, [0, 1, 2]) for answer in answers), where
             same(got, run(alike), f"{operation}, point {at} of {total}: {where}")
-    env.close()
 
 
 def test_call_of_a_row_of_this_process_is_refused_and_loses_nothing(monkeypatch: Any) -> None:
@@ -81,7 +80,6 @@ def test_call_of_a_row_of_this_process_is_refused_and_loses_nothing(monkeypatch:
     for _ in range(6):
         same(env.step([0, 1, 2]), alike.step([0, 1, 2]))
     assert asked
-    env.close()
 
 
 def test_call_of_another_thread_waits() -> None:
@@ -96,7 +94,6 @@ def test_call_of_another_thread_waits() -> None:
         thread.join()
     assert answers == [[0, 1, 2]] * 4
     same(env.step([0, 1, 2]), alike.step([0, 1, 2]))
-    env.close()
 
 
 def test_patience_is_for_each_single_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +140,6 @@ def test_call_of_another_thread_during_a_step_says_so() -> None:
     assert "while another thread steps" in str(said[0])
     env.step_wait()
     assert env.get_attr("row") == [0, 1]
-    env.close()
 
 
 def test_close_within_a_call_is_an_error_of_that_call(monkeypatch: Any) -> None:

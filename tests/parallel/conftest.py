@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.closing import close_all
 from tests.interpreter import REPOSITORY
-from tests.parallel.failing import OPENED, on_ray, opened
+from tests.parallel.failing import on_ray, opened
 from tests.parallel.teams import children, forked
 
 STORE = 100 * 2**20  # bytes
@@ -41,14 +42,13 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def connected(cluster: Any) -> Iterator[Any]:
+def connected(cluster: Any) -> Any:
     """The cluster, and this process connected to it."""
     import ray
 
     if not ray.is_initialized():
         ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-    yield cluster
-    close_all(OPENED)
+    return cluster
 
 
 @pytest.fixture
@@ -60,11 +60,13 @@ def unraisable_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
 
 
-@pytest.fixture
-def nobody_is_left() -> Iterator[None]:
-    """Closes what the test has opened; no worker process or blocked signal may be left then."""
+@pytest.fixture(autouse=True)
+def _nobody_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No worker process or blocked signal may be left once what was opened is closed."""
     yield
-    close_all(OPENED)
+    close_all()
+    if request.node.get_closest_marker("ray"):
+        return
     gc.collect()
     assert not children()
     if hasattr(signal, "pthread_sigmask"):  # Windows has none
@@ -75,16 +77,7 @@ def nobody_is_left() -> Iterator[None]:
 def open_in(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Opens an environment in worker processes, or in actors of the cluster."""
     if request.param == "processes":
-        request.getfixturevalue("nobody_is_left")
         return partial(opened, make=forked)
     pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'")
     request.getfixturevalue("connected")
     return partial(opened, make=on_ray)
-
-
-def close_all(opened: list[Any]) -> None:
-    """Close environments, each twice."""
-    while opened:
-        env = opened.pop()
-        env.close()
-        env.close()

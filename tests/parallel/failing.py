@@ -10,23 +10,21 @@ from typing import Any
 import numpy as np
 
 from sb3compat import ParallelVecEnv
+from tests.closing import closed_later
 from tests.parallel.known import Known
 from tests.parallel.teams import forked
 
 N = 5
 ACTIONS = np.zeros(N, int)
-# Closed after each test.
-OPENED: list[ParallelVecEnv] = []
 
 
 def on_ray(fns: Any, workers: int, **kwargs: Any) -> Any:
-    return ParallelVecEnv(fns, workers=workers, backend="ray", **kwargs)
+    return closed_later(ParallelVecEnv(fns, workers=workers, backend="ray", **kwargs))
 
 
 def opened(fns: list[Any], workers: int = 2, make: Any = forked, **kwargs: Any) -> Any:
-    """An environment that was reset, and that is closed after the test."""
+    """An environment that was reset."""
     env = make(fns, workers, **kwargs)
-    OPENED.append(env)
     env.reset()
     return env
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sb3compat import ParallelVecEnv, to_gymnasium
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
+from tests.closing import closed_later
 from tests.envs import Identity, MakeEnv, Script
 from tests.parallel.own_values import split
 from tests.resources import children_of
@@ -71,8 +72,8 @@ if find_spec("stable_baselines3") is None:
 
 
 def forked(fns: Sequence[Part], workers: int | None = None, **kwargs: Any) -> ParallelVecEnv:
-    """Forks start fastest, and need no pickling."""
-    return ParallelVecEnv(fns, workers=workers, start_method="fork", **kwargs)
+    """Forks start fastest, and need no pickling; they are closed after the test."""
+    return closed_later(ParallelVecEnv(fns, workers=workers, start_method="fork", **kwargs))
 
 
 def parts_of(

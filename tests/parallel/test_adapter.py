@@ -60,7 +60,6 @@ def test_metadata_and_spec_that_cannot_be_pickled_are_left_out() -> None:
     assert {"render_fps", "own"} <= env.metadata.keys()
     assert "held" not in env.metadata
     assert env.spec is None
-    env.close()
 
 
 def test_rows_are_spread_evenly_in_order_of_parts() -> None:
@@ -69,7 +68,6 @@ def test_rows_are_spread_evenly_in_order_of_parts() -> None:
     assert env.rows_of_worker == [range(3), range(3, 4), range(4, 7)]
     assert env.get_attr("row") == list(range(7))
     assert repr(env) == "<ParallelVecEnv, 7 rows in 3 workers>"
-    env.close()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,6 @@ def test_there_are_as_many_workers_as_cores_but_no_more_than_parts(
     monkeypatch.setattr(adapter, "usable_cores", lambda: cores)
     env = forked(iter(fns(rows)), **kwargs)  # type: ignore[arg-type]
     assert len(env.rows_of_worker) == expected
-    env.close()
 
 
 def test_attributes_are_those_of_the_environment() -> None:
@@ -124,7 +121,6 @@ def test_options_that_a_part_cannot_apply_are_refused_when_they_are_set() -> Non
         env.set_options([{}, {}, {"x": 1}, {}])
     env.set_options([{}, {}, {"x": 1}, {"x": 1}])
     env.reset()
-    env.close()
 
 
 @pytest.mark.parametrize(("place", "returned"), [(0, None), (1, (1, 2)), (2, make_cartpole)])

@@ -16,8 +16,6 @@ from tests.parallel.known import Known
 from tests.parallel.teams import children, forked
 from tests.to_sb3.test_faults import SeveralError
 
-pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
 
 @pytest.mark.parametrize(
     ("rows", "workers", "shares"),
@@ -29,7 +27,6 @@ def test_this_process_takes_the_last_share(rows: int, workers: int, shares: list
     here = [pid == os.getpid() for pid in env.env_method("pid")]
     assert here == [row in env.rows_of_worker[-1] for row in range(rows)]
     assert len(children()) == len(shares) - 1
-    env.close()
 
 
 @pytest.mark.parametrize("policy", ["raise", "restart"])

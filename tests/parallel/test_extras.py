@@ -39,7 +39,6 @@ def test_parts_of_different_dtypes_are_refused_and_named(other: Any, workers: in
     message = str(caught.value)
     assert "float32 from Changed(SyncVectorEnv) (row 0)" in message
     assert "row 2" in message
-    env.close()
 
 
 def test_worker_that_is_replaced_keeps_the_dtypes_and_its_rewards_are_zeros() -> None:
@@ -59,7 +58,6 @@ def test_worker_that_is_replaced_keeps_the_dtypes_and_its_rewards_are_zeros() ->
     for row in (2, 3):
         assert infos[row]["terminal_observation"].dtype == np.float32
         np.testing.assert_array_equal(infos[row]["terminal_observation"], first[row])
-    env.close()
 
 
 def test_the_way_to_gymnasium_declares_what_it_presents() -> None:
@@ -74,11 +72,9 @@ def test_the_way_to_gymnasium_declares_what_it_presents() -> None:
         obs, _ = env.reset()
         assert obs.dtype == env.single_observation_space.dtype == np.float32
         assert obs in env.observation_space
-        env.close()
     refused = to_gymnasium(forked([floats]))
     with pytest.raises(sb3compat.ConversionError, match="observation space of its own"):
         refused.reset()
-    refused.close()
 
 
 # --- infos by column ----------------------------------------------------------------------------

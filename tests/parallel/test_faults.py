@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 import sb3compat
+from tests.closing import OPENED
 from tests.envs import MakeEnv, Returns, script
-from tests.parallel.failing import ACTIONS, OPENED, known, opened, processes_of
+from tests.parallel.failing import ACTIONS, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import KINDS, forked, parts_of
 from tests.to_sb3.test_faults import SeveralError
-
-pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 class OwnError(BaseException):

@@ -26,6 +26,7 @@ from sb3compat._parallel import processes
 from sb3compat._parallel.launch import signals_held
 from sb3compat._parallel.source import WORKER_LOST, ParallelRows
 from sb3compat._parallel.workers import Workers
+from tests.closing import OPENED
 from tests.interrupts import (
     Counting,
     attempt,
@@ -38,12 +39,12 @@ from tests.interrupts import (
 )
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.parallel.failing import OPENED, WorkerProcess, opened
+from tests.parallel.failing import WorkerProcess, opened
 from tests.parallel.teams import children, forked
 from tests.to_sb3.test_faults import Failing
 
 # CPython: after an interrupt within `Connection.close`, it closes its descriptor once more.
-pytestmark = pytest.mark.usefixtures("nobody_is_left", "unraisable_is_dropped")
+pytestmark = pytest.mark.usefixtures("unraisable_is_dropped")
 
 METHODS = ["fork", None]
 
@@ -117,7 +118,6 @@ def test_reset_that_replaces_a_worker_says_so_once(monkeypatch: pytest.MonkeyPat
     assert [info.get(WORKER_LOST, False) for info in env.reset_infos] == [False, False, True]
     env.reset()
     assert not any(WORKER_LOST in info for info in env.reset_infos)
-    env.close()
 
 
 @pytest.mark.parametrize("use", ["reset", "step"])
@@ -271,7 +271,6 @@ def test_second_interrupt_before_a_loss_is_noted_leaves_no_answer_for_the_next_c
         same(transcript(env), transcript(dummy(counting(3))))
     else:
         assert "an interrupt has come while a message was written" in str(lost)
-    env.close()
 
 
 class HangsUntilClosed(Counting):
@@ -302,7 +301,6 @@ def test_close_from_a_signal_handler_ends_workers_and_the_step(
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert (errors, children()) == ([None], [])
-    env.close()
 
 
 def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:
@@ -339,7 +337,7 @@ def test_forgotten_environment_closes_its_parts_though_another_was_forked_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "_END_SECONDS", 60.0)  # else they would be terminated
-    first = forked([lambda: Marking(tmp_path / "closed")])
+    first = sb3compat.ParallelVecEnv([lambda: Marking(tmp_path / "closed")], start_method="fork")
     second = opened(counting(1))
     with no_hang():
         del first

@@ -18,7 +18,6 @@ class Generating(Known):
         return (x for x in ())
 
 
-@pytest.mark.usefixtures("nobody_is_left")
 def test_result_that_cannot_be_pickled_is_refused() -> None:
     env = opened([*known()[:4], lambda: Generating(4)])
     with pytest.raises(sb3compat.ConversionError, match=r"can be pickled.*generator"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -70,7 +69,6 @@ def test_bounds_of_parts_may_differ_as_in_dummy_vec_env(one: Any, two: Any, what
     assert getattr(env, what) == one
     env.reset()
     env.step([env.action_space.sample() for _ in range(3)])
-    env.close()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +134,6 @@ def test_reset_infos_that_are_no_dicts_arrive_as_from_dummy_vec_env(said: Any) -
         assert env.reset_infos == [said] * 2
         assert env.step([env.action_space.sample()] * 2)[2].all()
         assert env.reset_infos == [said] * 2
-        env.close()
 
 
 def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
@@ -147,7 +144,6 @@ def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
     env.reset()
     infos = env.step([env.action_space.sample()] * 2)[3]
     assert all((info["a"], info["_a"]) == (1, 2) for info in infos)
-    env.close()
 
 
 def only_here(pid: int) -> str:
@@ -168,9 +164,9 @@ def test_spec_that_only_workers_can_load_is_none() -> None:
         env.unwrapped.spec = EnvSpec("Simulator-v0", kwargs={"where": OnlyHere()})
         return env.unwrapped
 
-    with closing(forked([make])) as vec_env:
-        assert vec_env.spec is None
-        assert sb3compat.to_gymnasium(vec_env).spec is None
+    vec_env = forked([make])
+    assert vec_env.spec is None
+    assert sb3compat.to_gymnasium(vec_env).spec is None
 
 
 def test_pool_of_envpool_is_a_part_of_several_rows() -> None:
@@ -186,4 +182,3 @@ def test_pool_of_envpool_is_a_part_of_several_rows() -> None:
         for got, parts in zip((obs, rewards, dones), zip(*halves, strict=True), strict=False):
             same(got, np.concatenate(parts))
         same(infos, [info for half in halves for info in half[3]])
-    env.close()

@@ -174,7 +174,6 @@ def test_killed_actor_leaves_no_process_of_a_part() -> None:
     assert len(inner) == 2
     env._source._workers._kill(0)
     assert all(process.has_ended() for process in inner)
-    env.close()
 
 
 # --- interrupts -------------------------------------------------------------------------------
@@ -189,7 +188,6 @@ def test_signal_handler_may_raise(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
             env.step(ACTIONS)
-    env.close()
 
 
 @pytest.mark.usefixtures("connected")
@@ -234,4 +232,3 @@ def test_what_a_handler_raises_within_ray_arrives_and_ends_no_actor(
         np.testing.assert_array_equal(env.reset(), first)
         assert not env.step(ACTIONS)[2].any()
     assert env.worker_times().restarts == 0
-    env.close()

@@ -27,8 +27,7 @@ STEP = np.zeros(5, int)
 def env() -> Any:
     made = forked(fns(5, infos="none", lengths=(2,)), 2)
     made.reset()
-    yield made
-    made.close()
+    return made
 
 
 def test_infos_are_distinct_dicts(env: Any) -> None:
@@ -121,4 +120,3 @@ def test_empty_info_of_a_reset_within_a_step_replaces_that_of_the_reset_before()
     assert env.reset_infos == [{"first": True}] * 2
     env.step([env.action_space.sample()] * 2)
     assert env.reset_infos == [{}, {}]
-    env.close()

@@ -17,9 +17,6 @@ from tests.interrupts import counting, no_hang
 from tests.parallel.failing import opened
 from tests.parallel.teams import forked
 
-pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
-
 # Tells that the function hangs by now.
 READ, WRITE = os.pipe()
 

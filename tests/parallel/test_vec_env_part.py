@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -61,7 +60,6 @@ def test_ending_that_is_not_told_in_full_is_refused(
     env.reset()
     with pytest.raises(error, match=key):
         env.step(np.zeros(2, int))
-    env.close()
 
 
 class Reporting(AsyncCountingVecEnv):
@@ -95,7 +93,6 @@ def test_malformed_step_is_refused_as_from_one_by_itself(change: Any) -> None:
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match=r"rewards, dones, infos\)|rewards.shape"):
         env.step(np.zeros(2, int))
-    env.close()
 
 
 def waiting(nested: bool) -> Any:
@@ -115,8 +112,6 @@ def test_seeds_and_options_that_wait_in_a_part_are_for_its_first_reset(
         np.testing.assert_array_equal(ours.reset(), alone.reset())
         assert ours.reset_infos == alone.unwrapped.reset_infos
     assert ours.reset_infos[0]["options"] is None
-    ours.close()
-    alone.close()
 
 
 @pytest.mark.parametrize("given", [None, {}, {"x": 3}, [{}, {"x": 4}]])
@@ -135,7 +130,6 @@ def test_options_that_are_set_later_replace_those_that_wait_in_a_part(
             env.step_wait()
         env.reset()
     assert ours.reset_infos == alone.unwrapped.reset_infos
-    ours.close()
 
 
 def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
@@ -154,7 +148,6 @@ def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
     assert not ours.seeds_rows
     with pytest.raises(ValueError, match="seed"):
         sb3compat.to_gymnasium(ours).reset(seed=[5, 3])
-    ours.close()
 
 
 class RefusesTwo(HandsOn):
@@ -182,34 +175,34 @@ def test_step_that_a_part_refuses_steps_no_row_without_workers(name: str) -> Non
 
     actions = np.array([0, 1, 0, 1, 2, 0])
     parts = [lambda: DummyVecEnv([Drawing] * 2), alone, alone]
-    with closing(forked(parts, 1, timeout=10)) as ours:
-        expected = [DummyVecEnv([Drawing] * 2) for _ in range(3)]
-        for number, env in enumerate(expected):
-            env.seed(2 * number)
-        ours.seed(0)
-        starts = [env.reset() for env in expected]
-        np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
-        with pytest.raises(ValueError, match="no action 2"):
-            ours.step(actions)
-        assert ours.get_attr("action_space") == [Drawing.action_space] * 6
-        if "workers" in name:
-            expected[1].step(actions[2:4])  # its workers had got the step
-        starts = [env.reset() for env in expected]
-        np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
+    ours = forked(parts, 1, timeout=10)
+    expected = [DummyVecEnv([Drawing] * 2) for _ in range(3)]
+    for number, env in enumerate(expected):
+        env.seed(2 * number)
+    ours.seed(0)
+    starts = [env.reset() for env in expected]
+    np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
+    with pytest.raises(ValueError, match="no action 2"):
+        ours.step(actions)
+    assert ours.get_attr("action_space") == [Drawing.action_space] * 6
+    if "workers" in name:
+        expected[1].step(actions[2:4])  # its workers had got the step
+    starts = [env.reset() for env in expected]
+    np.testing.assert_array_equal(ours.reset(), np.concatenate(starts))
 
 
 def test_seeds_of_a_reset_that_fails_are_not_left_in_a_part() -> None:
-    with closing(forked([lambda: DummyVecEnv([Drawing] * 2)])) as vec_env:
-        envs = sb3compat.to_gymnasium(vec_env)
-        with pytest.raises(KeyError):
-            envs.reset(seed=3, options={"fail": True})
-        _, infos = envs.reset()
-        assert infos["seed"].tolist() == [None, None]
-        # By itself, a VecEnv keeps them, as DummyVecEnv does.
-        vec_env.seed(3)
-        vec_env.set_options({"fail": True})
-        with pytest.raises(KeyError):
-            vec_env.reset()
-        vec_env.set_options()
+    vec_env = forked([lambda: DummyVecEnv([Drawing] * 2)])
+    envs = sb3compat.to_gymnasium(vec_env)
+    with pytest.raises(KeyError):
+        envs.reset(seed=3, options={"fail": True})
+    _, infos = envs.reset()
+    assert infos["seed"].tolist() == [None, None]
+    # By itself, a VecEnv keeps them, as DummyVecEnv does.
+    vec_env.seed(3)
+    vec_env.set_options({"fail": True})
+    with pytest.raises(KeyError):
         vec_env.reset()
-        assert [info["seed"] for info in vec_env.reset_infos] == [3, 4]
+    vec_env.set_options()
+    vec_env.reset()
+    assert [info["seed"] for info in vec_env.reset_infos] == [3, 4]

@@ -13,8 +13,6 @@ from tests.interrupts import counting
 from tests.parallel.failing import WorkerProcess, opened
 from tests.parallel.teams import children, forked
 
-pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
 
 @pytest.mark.parametrize("parent_steps", [False, True])
 def test_steps_are_measured_from_the_first_call_on(

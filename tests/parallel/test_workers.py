@@ -17,7 +17,7 @@ from gymnasium.vector import SyncVectorEnv
 import sb3compat
 from sb3compat._parallel import exchanges, workers
 from tests.interrupts import no_hang
-from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
+from tests.parallel.failing import ACTIONS, N, WorkerProcess, known, opened, processes_of
 from tests.parallel.known import Known, WithOdd
 from tests.parallel.teams import forked
 from tests.to_sb3.test_faults import SeveralError
@@ -57,7 +57,6 @@ def test_step_that_raises_is_reported_while_another_hangs(
     env._source._workers._timeout = 0.2
     with pytest.raises(sb3compat.WorkerTimeoutError, match="row 0 "):
         env.reset()
-    env.close()
 
 
 def test_error_of_a_function_arrives_and_ends_all_workers(open_in: Open, tmp_path: Path) -> None:
@@ -137,7 +136,6 @@ def test_replaced_worker_with_other_spaces_is_refused_and_stays_lost(
     assert not env.step(actions)[2].any()
 
 
-@pytest.mark.usefixtures("nobody_is_left")
 def test_replaced_worker_with_other_rows_is_refused(tmp_path: Path) -> None:
     flag = tmp_path / "more"
 
@@ -151,7 +149,6 @@ def test_replaced_worker_with_other_rows_is_refused(tmp_path: Path) -> None:
         env.step(ACTIONS[:2])
 
 
-@pytest.mark.usefixtures("nobody_is_left")
 def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
     env = opened(known(), on_worker_lost="restart")
     processes_of(env)[0].kill()
@@ -162,13 +159,11 @@ def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
     assert env.get_attr("row") == list(range(N))
 
 
-@pytest.mark.usefixtures("nobody_is_left")
 def test_worker_that_is_lost_before_the_first_reset_takes_options_and_is_replaced_by_it() -> None:
     def several() -> Any:
         return SyncVectorEnv([lambda: Known(0)] * 2)
 
     env = forked([several] * 2, 2, on_worker_lost="restart")
-    OPENED.append(env)
     processes_of(env)[0].kill()
     env.set_options({"x": 3})  # checks them where rows share options
     env.reset()

@@ -148,7 +148,6 @@ def test_another_number_of_values_is_an_error_that_names_them(
     env = make([lambda: Returns(**change)])
     with pytest.raises(ValueError, match=f"Expected a sub-environment to return {wanted}"):
         step_once(env)
-    env.close()
 
 
 def step_once(env: Any) -> None:

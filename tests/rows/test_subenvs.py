@@ -258,4 +258,3 @@ def test_environment_may_refuse_attributes_that_it_does_not_know() -> None:
         forked(made, 1),
     ):
         assert env.get_attr("row") == [0, 1]
-        env.close()

@@ -13,6 +13,4 @@ from tests.lockstep_back import NAMES, SOURCES
 
 @pytest.fixture(params=SOURCES, ids=NAMES)
 def envs(request: pytest.FixtureRequest) -> Any:
-    env = sb3compat.to_gymnasium(request.param(fns()))
-    yield env
-    env.close()
+    return sb3compat.to_gymnasium(request.param(fns()))

@@ -108,7 +108,6 @@ def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
             again()
     envs.reset()
     assert envs.step(ACTIONS)[-1]["shared"].tolist() == [1, 1]
-    envs.close()
 
 
 @wrapped_or_not
@@ -162,7 +161,6 @@ def test_info_that_cannot_be_sent_leaves_the_workers_alive(
         envs.step(ACTIONS)
     envs.reset()
     envs.step(ACTIONS)
-    envs.close()
 
 
 class Endless(Counting):
@@ -283,7 +281,6 @@ def test_error_of_a_wrapper_is_no_dead_worker(error: Exception, use: str) -> Non
     obs, _ = envs.reset(seed=4)
     assert obs[:, 1].tolist() == [4, 5]
     envs.step(ACTIONS)
-    envs.close()
 
 
 class ClosingFails(Failing):
@@ -360,4 +357,3 @@ def test_vec_env_can_still_be_driven_directly() -> None:
     again = sb3compat.to_gymnasium(venv)
     assert again.reset(seed=9)[0][:, 1].tolist() == [9, 10]
     assert envs.reset(seed=7)[0][:, 1].tolist() == [7, 8]
-    envs.close()

@@ -42,7 +42,6 @@ def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> N
     assert infos["resets"].tolist() == [2, 3]
     held["resets"] = envs.vec_env.unwrapped.reset_infos[1]["resets"] = 9
     assert infos["resets"].tolist() == [2, 3]
-    envs.close()
 
 
 class Reporting(CountingVecEnv):
@@ -148,7 +147,6 @@ def test_infos_that_a_reset_has_overwritten_are_refused(build: Any, mode: str) -
     assert envs.step(ACTIONS)[-1]["time"].tolist() == [1, 1]
     with pytest.raises(sb3compat.ConversionError, match="the dict that its step had returned"):
         envs.step(ACTIONS)
-    envs.close()
 
 
 def test_infos_of_resets_that_rows_share_are_refused() -> None:

@@ -53,7 +53,6 @@ def test_infos_of_resets_within_steps_are_where_sb3_keeps_them(
     for _ in range(steps):
         envs.step([0, 0])
     assert [info["resets"] for info in envs.vec_env.reset_infos] == [2, 1]
-    envs.close()
 
 
 @pytest.mark.parametrize("end", ["start", "reset", "step"])
@@ -76,7 +75,6 @@ def test_info_that_is_no_dict_is_refused_wherever_it_comes_from(
     calls = [envs.reset, *[lambda: envs.step([0])] * 2]
     with pytest.raises(sb3compat.ConversionError, match="infos of sub-environments to be dicts"):
         [call() for call in calls]
-    envs.close()
 
 
 def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
@@ -109,7 +107,6 @@ def test_keys_of_sb3_may_be_those_of_sub_environments(build: Any, mode: Autorese
     same(ours.reset(seed=1), theirs.reset(seed=1))
     for _ in range(1 if mode == DISABLED else 5):
         same(ours.step([0])[-1], theirs.step([0])[-1])
-    ours.close()
 
 
 FLOATS = spaces.Box(-1, 9, (2,), np.float32)

@@ -35,8 +35,6 @@ def test_metadata_are_not_shared(build: Any) -> None:
     first.metadata["render_modes"].append("human")
     assert ScriptedEnv.metadata == before
     assert before["render_fps"] == 7
-    first.close()
-    second.close()
 
 
 def test_metadata_may_hold_what_cannot_be_copied() -> None:
@@ -94,7 +92,6 @@ def test_rows_with_unlike_spaces_are_refused_as_by_sync_vector_env(build: Any, s
     with pytest.raises(RuntimeError, match=rf"the {space} of the first one, .* in row 1") as ours:
         sb3compat.to_gymnasium(made)
     assert isinstance(ours.value, sb3compat.UnsupportedSpaceError)
-    made.close()
 
 
 class Unifying(HandsOn):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
+from tests.closing import closed_later
 from tests.envs import Identity
 from tests.lockstep import Operation
 
@@ -31,9 +32,9 @@ ASYNC = [name for name in SOURCES if name.startswith("async")]
 
 
 def made(name: str, fns: Sequence[Any], mode: AutoresetMode = NEXT_STEP, **kwargs: Any) -> Any:
-    """The source of that name, of these functions."""
+    """The source of that name, of these functions; it is closed after the test."""
     make, own, wrap = SOURCES[name]
-    return wrap(make(fns, autoreset_mode=mode, **own, **kwargs))
+    return wrap(closed_later(make(fns, autoreset_mode=mode, **own, **kwargs)))
 
 
 def step(env: Any, action: int = 0) -> Any:

@@ -48,7 +48,6 @@ def test_terminal_keys_of_sub_environments_are_dropped(name: str, mode: Autorese
     for info in step(env)[3]:
         assert info["terminal_observation"].shape == (3,)
         assert info["TimeLimit.truncated"] is False
-    env.close()
 
 
 @class_of

@@ -45,8 +45,6 @@ def test_wrong_actions_and_cancelled_steps_leave_the_environment_untouched(name:
     with pytest.raises(RuntimeError, match="step_async"):
         env.step_wait()
     same(step(env), step(twin))
-    env.close()
-    twin.close()
 
 
 def test_cancelled_step_is_executed_by_workers_as_in_sb3() -> None:

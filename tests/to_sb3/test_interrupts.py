@@ -19,10 +19,11 @@ from gymnasium.vector import AsyncVectorEnv
 import sb3compat
 from sb3compat.errors import CallOrderError
 from tests import interrupts
+from tests.closing import closed_later
 from tests.envs import Identity
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
-from tests.to_sb3.backends.libraries import atari, closed_later, jax_env, pool
+from tests.to_sb3.backends.libraries import atari, jax_env, pool
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
 
 

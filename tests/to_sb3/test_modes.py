@@ -118,7 +118,6 @@ def test_reused_observation_array_is_refused_in_same_step_mode(name: str) -> Non
     step(env)
     with pytest.raises(sb3compat.ConversionError, match="the same array"):
         step(env)
-    env.close()
 
 
 def test_padding_presents_the_reset_step_as_the_ending() -> None:
@@ -305,4 +304,3 @@ def test_reset_infos_with_final_keys_are_refused(key: str, name: str) -> None:
     env = sb3compat.to_sb3(made(name, factories, SAME_STEP))
     with pytest.raises(sb3compat.ConversionError, match=key):
         env.reset()
-    env.close()

@@ -186,7 +186,6 @@ def test_a_vec_env_has_no_masked_reset() -> None:
     env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
     with pytest.raises(sb3compat.UnsupportedEnvError, match="pass the VectorEnv inside it"):
         sb3compat.reset_with_mask(env, np.array([True, False]))
-    env.close()
 
 
 class IgnoresMasks(UnknownEnv):

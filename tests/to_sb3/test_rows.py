@@ -28,7 +28,6 @@ def test_rewards_that_are_not_one_number_are_refused(reward: Any, name: str) -> 
     got = rf"reward of row 0 to be one number.*\({type(reward).__name__}\)"
     with pytest.raises(sb3compat.ConversionError, match=got):
         step(env)
-    env.close()
 
 
 def test_received_info_is_a_plain_dict() -> None:
@@ -48,4 +47,3 @@ def test_steps_whose_info_is_no_dict_are_refused(build: Any, info: Any) -> None:
     env.reset()
     with pytest.raises(ConversionError, match="Expected infos of sub-environments to be dicts"):
         env.step(np.zeros(1, int))
-    env.close()

@@ -76,7 +76,6 @@ def own_worker(*args: Any) -> None:
 def test_environment_with_another_worker_is_driven_as_a_whole() -> None:
     env: Any = sb3compat.to_sb3(made("async", fns(), worker=own_worker))
     assert type(env._source._mode) is ResetWithin
-    env.close()
 
 
 @class_of

@@ -8,13 +8,9 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from tests.closing import closed_later
+
 FRAMESKIP = 4
-opened: list[Any] = []
-
-
-def closed_later(env: Any) -> Any:
-    opened.append(env)
-    return env
 
 
 def atari(

@@ -99,7 +99,6 @@ def test_transitions_are_true(
     assert {ending.row for ending in endings} == set(range(num_envs))
     if limit == 9:
         assert {ending.truncated for ending in endings if ending.length == limit} == BOTH
-    env.close()
 
 
 @every_library
@@ -112,7 +111,6 @@ def test_environment_used_before_can_be_adapted(library: Library, wrapped: bool)
         source.step(np.zeros(3, int))
     env = sb3compat.to_sb3(RecordEpisodeStatistics(source) if wrapped else source)
     check_cartpole(env, at_random(3), 9, 4, **library.kwargs)
-    env.close()
 
 
 @every_library
