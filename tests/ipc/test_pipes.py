@@ -77,13 +77,30 @@ def test_answer_of_a_worker_that_has_ended_since_is_taken(make: Make, workers: W
     assert list(exchange.dead) == [1]
 
 
-def test_others_are_not_waited_for_once_a_worker_has_died(make: Make) -> None:
-    exchange = started(make(), _0="wait", _1="die")
-    exchange.receive()
-    # Row 0 owes its answer, but its worker is not the one that has died.
-    assert list(exchange.dead) == [1]
-    assert isinstance(exchange.dead[1], EOFError | OSError)
-    assert (list(exchange.owed), exchange.answers) == ([0], {})
+# What each row is told, how long their answers may take, and the rows that answer and have died.
+OUTCOMES: dict[str, tuple[dict[str, str], float | None, list[int], list[int]]] = {
+    "others are not waited for after a death": ({"_0": "wait", "_1": "die"}, None, [], [1]),
+    "longer than any wait": ({"_0": "wait", "_1": "open"}, 1e12, [0, 1], []),
+    "for ever": ({"_0": "wait", "_1": "open"}, float("inf"), [0, 1], []),
+}
+if hasattr(select, "poll"):
+    # Workers 0 and 1 hold the other end of worker 2's pipe, which so does not end.
+    OUTCOMES["killed in the middle of an answer"] = ({"_2": "half and die"}, 60.0, [], [2])
+    OUTCOMES["half an answer"] = ({"_0": "half and stop", "_1": "answer"}, 0.2, [1], [])
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_who_has_answered_is_owed_or_dead(make: Make, workers: Workers, name: str) -> None:
+    told, timeout, answering, dead = OUTCOMES[name]
+    exchange = started(make(), **told)
+    if "answer" in told.values():
+        workers.pipes[1].poll(None)
+    exchange.receive(timeout)
+    assert exchange.answers == {row: (told[f"_{row}"], f"_{row}") for row in answering}
+    assert list(exchange.dead) == dead
+    assert all(isinstance(error, EOFError | OSError) for error in exchange.dead.values())
+    # Who owes an answer has not died because another one has.
+    assert {*exchange.owed} == {int(row[1:]) for row in told} - {*answering, *dead}
 
 
 def test_others_have_some_time_to_answer_after_a_death(make: Make, workers: Workers) -> None:
@@ -107,13 +124,6 @@ def test_timeout_leaves_owed_what_has_not_come(make: Make, workers: Workers) -> 
     workers.gate.set()
     exchange.receive(timeout=100.0)
     assert sorted(exchange.answers) == [0, 1, 2]
-
-
-@pytest.mark.parametrize("timeout", [1e12, float("inf")])
-def test_timeout_may_be_longer_than_any_wait(make: Make, timeout: float) -> None:
-    exchange = started(make(), _0="wait", _1="open")
-    exchange.receive(timeout)
-    assert sorted(exchange.answers) == [0, 1]
 
 
 def test_answers_that_cannot_be_read_are_an_error_once_all_have_come(make: Make) -> None:
@@ -210,24 +220,6 @@ def test_signal_handler_that_raises_while_a_message_is_sent(make: Make) -> None:
     assert 0 in exchange.owed
     assert (exchange.answers, exchange.dead) == ({}, {})
     assert set(stuck.owed) == {2}
-
-
-@POSIX
-def test_worker_killed_in_the_middle_of_an_answer_is_dead(make: Make) -> None:
-    # Workers 0 and 1 hold the other end of worker 2's pipe, which so does not end.
-    exchange = started(make(), _2="half and die")
-    exchange.receive(timeout=60.0)
-    assert list(exchange.dead) == [2]
-    assert (exchange.owed, exchange.answers) == ({}, {})
-
-
-@POSIX
-def test_timeout_covers_half_an_answer(make: Make, workers: Workers) -> None:
-    exchange = started(make(), _0="half and stop", _1="answer")
-    workers.pipes[1].poll(None)
-    exchange.receive(timeout=0.2)
-    assert exchange.answers == {1: ("answer", "_1")}
-    assert list(exchange.owed) == [0]
 
 
 @POSIX
