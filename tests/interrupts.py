@@ -198,6 +198,8 @@ def no_hang() -> Iterator[None]:
 
 # Each point takes new workers.
 _FEW = 3
+# The points of the lines that return what was done.
+_AT_THE_END = 30
 
 
 def points(total: int, number: int = 30) -> Iterator[tuple[int, type[BaseException]]]:
@@ -208,10 +210,28 @@ def points(total: int, number: int = 30) -> Iterator[tuple[int, type[BaseExcepti
         yield at, ERRORS[turn % len(ERRORS)]
 
 
+def interrupted(
+    started: Callable[[], Any], operation: Callable[[Any], Any]
+) -> Iterator[tuple[Any, bool, str]]:
+    """A started environment after each of a few interrupts of an operation.
+
+    Yields:
+        The environment; whether the operation is as good as done, as where the exception comes as
+        it returns; and where that was.
+    """
+    first = started()
+    total = count(partial(operation, first))
+    first.close()
+    for at, error in points(total):
+        env = started()
+        with no_hang():
+            raised = interrupt(partial(operation, env), at, error)
+            done = raised is None or total - at < _AT_THE_END
+            yield env, done, f"{error.__name__} at point {at} of {total}: {raised}"
+
+
 # What a call may raise after an interrupt.
 CLEAR = (CallOrderError, ClosedError, EndedRowError, WorkerError)
-# The points of the lines that return what was done.
-AT_THE_END = 30
 
 
 def answered(call: Callable[[], Any], where: str) -> tuple[Any, Any]:

@@ -33,6 +33,7 @@ from tests.interrupts import (
     count,
     counting,
     interrupt,
+    interrupted,
     no_hang,
     points,
     raised_by,
@@ -58,22 +59,14 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str) -> None:
-    def started() -> Any:
-        return opened(counting(3), parent_steps=True)
-
-    env = started()
     expected = transcript(dummy(counting(3)))
-    total = count(lambda: OPERATIONS[name](env))
-    for at, error in points(total):
-        where = f"{name}, {error.__name__} at point {at} of {total}"
-        with no_hang():
-            raised = interrupt(lambda env=env: OPERATIONS[name](env), at, error)
-            got, lost = attempt(lambda env=env: read_and_reset(env), sb3compat.WorkerError)
+    started = partial(opened, counting(3), parent_steps=True)
+    for env, _, where in interrupted(started, OPERATIONS[name]):
+        got, lost = attempt(partial(read_and_reset, env), sb3compat.WorkerError)
         if lost is not None:  # a worker of which is not known whether it got its message
             assert "died" in str(lost), f"{where}: {lost}"
-            env = started()
         else:
-            same(got, expected, f"{where}: {raised}")
+            same(got, expected, where)
 
 
 def read_and_reset(env: Any) -> Any:
@@ -122,21 +115,11 @@ def test_reset_that_replaces_a_worker_says_so_once(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("use", ["reset", "step"])
 def test_interrupt_at_any_point_of_a_replacement_is_drained_by_the_next_reset(use: str) -> None:
-    def call(env: Any) -> Any:
-        return env.reset() if use == "reset" else env.step(np.zeros(3, int))
-
     expected = transcript(dummy(counting(3)))
-    first = with_loss()
-    total = count(lambda: call(first))
-    first.close()
-    for at, error in points(total):
-        env = with_loss()
-        where = f"{error.__name__} at point {at} of {total}"
-        with no_hang():
-            raised = interrupt(lambda env=env: call(env), at, error)
-            same(transcript(env), expected, f"{where}: {raised}")
-            env.close()
-            wait_until_nobody_is_left()
+    for env, _, where in interrupted(with_loss, OPERATIONS[use]):
+        same(transcript(env), expected, where)
+        env.close()
+        wait_until_nobody_is_left()
 
 
 def test_close_that_is_interrupted_twice_is_finished_by_the_next() -> None:
@@ -233,17 +216,11 @@ def test_long_message_to_a_stopped_worker_ends_by_the_timeout() -> None:
 
 
 def test_interrupt_while_a_long_message_is_sent_leaves_no_answer_for_the_next_call() -> None:
-    env = opened(counting(2), 2)
-    total = count(lambda: env.set_attr("mark", LONG))
-    for at, error in points(total):
-        with no_hang():
-            interrupt(lambda env=env: env.set_attr("mark", LONG), at, error)
-            got, lost = attempt(lambda env=env: env.env_method("add", 2), sb3compat.WorkerError)
-        if lost is None:
-            assert got == [2, 3], at
-        else:
-            assert "an interrupt has come while a message was written" in str(lost), at
-            env = opened(counting(2), 2)
+    started = partial(opened, counting(2), 2)
+    for env, _, where in interrupted(started, lambda env: env.set_attr("mark", LONG)):
+        got, lost = attempt(lambda env=env: env.env_method("add", 2), sb3compat.WorkerError)
+        said = "an interrupt has come while a message was written"
+        assert got == [2, 3] if lost is None else said in str(lost), where
 
 
 def interrupted_after(function: Callable[..., Any]) -> Callable[..., Any]:

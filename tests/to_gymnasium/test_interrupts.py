@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests import interrupts
-from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
+from tests.interrupts import attempt, counting, interrupted
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 
@@ -109,10 +110,6 @@ def check(envs: Any, expected: list[Any], mode: AutoresetMode, where: str) -> No
     ids=[f"{name}, {kind}, {mode.name}" for name, kind, mode in CASES],
 )
 def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> None:
-    operation = OPERATIONS[name]
-    envs = started(kind, mode)
-    total = count(lambda: operation(envs))
-    interrupts.check_close(envs, envs.vec_env, "counting")
     same_step = reference(mode)
     expected = [same_step.step(ACTIONS)]
     late = []
@@ -122,10 +119,5 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
         late = [after_reset.step(ACTIONS)]
     elif name == "step" and mode != AutoresetMode.DISABLED:
         late = [same_step.step(ACTIONS)]
-    for at, error in points(total):
-        envs = started(kind, mode)
-        where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
-        with no_hang():
-            raised = interrupt(lambda envs=envs: operation(envs), at, error)
-            done = late if raised is None or total - at < interrupts.AT_THE_END else []
-            check(envs, [*expected, *done], mode, f"{where}: {raised}")
+    for envs, done, where in interrupted(partial(started, kind, mode), OPERATIONS[name]):
+        check(envs, [*expected, *(late if done else [])], mode, where)

@@ -21,7 +21,7 @@ from sb3compat.errors import CallOrderError
 from tests import interrupts
 from tests.closing import closed_later
 from tests.envs import Identity
-from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
+from tests.interrupts import attempt, counting, interrupted, no_hang
 from tests.lockstep import same
 from tests.to_sb3.backends.libraries import atari, jax_env, pool
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
@@ -152,10 +152,6 @@ OPERATIONS_OF += [(name, kind) for kind in LIBRARIES for name in ("reset", "step
     [pytest.param(*one, marks=[pytest.mark.jax] * (one[1] in LIBRARIES)) for one in OPERATIONS_OF],
 )
 def test_interrupted_operation(name: str, kind: str) -> None:
-    operation = OPERATIONS[name]
-    env = started(kind)
-    total = count(lambda: operation(env))
-    interrupts.check_close(env, env.env, "counting")
     env = started("sync")
     after = [step(env), step(env)]
     if name == "reset":
@@ -163,17 +159,10 @@ def test_interrupted_operation(name: str, kind: str) -> None:
         env.reset()
         after[1] = step(env)
     led_out = []
-    for at, error in points(total):
-        env = started(kind)
-        where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
-        with no_hang():
-            raised = interrupt(lambda env=env: operation(env), at, error)
-            # The operation is as good as done when the exception comes as it returns.
-            late = name in ("reset", "step") and (
-                raised is None or total - at < interrupts.AT_THE_END
-            )
-            led_out += [check(env, kind, after if late else after[:1], f"{where}: {raised}")]
-            interrupts.check_close(env, env.env, where)
+    for env, done, where in interrupted(partial(started, kind), OPERATIONS[name]):
+        late = done and name in ("reset", "step")
+        led_out += [check(env, kind, after if late else after[:1], where)]
+        interrupts.check_close(env, env.env, where)
     if kind in LIBRARIES:
         assert any(led_out)
         assert all(led_out) or kind in SENDING
@@ -188,15 +177,8 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
             env.step_async(np.ones(2, np.int64))
         return env
 
-    env = made()
-    total = count(env.close)
-    for at, error in points(total):
-        env = made()
-        with no_hang():
-            raised = interrupt(env.close, at, error)
-            interrupts.check_close(
-                env, env.env, f"{error.__name__} at point {at} of {total}: {raised}"
-            )
+    for env, _, where in interrupted(made, lambda env: env.close()):
+        interrupts.check_close(env, env.env, where)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "async" in kind])
@@ -217,11 +199,11 @@ def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:
     env.reset()
     send = source.send
 
-    def interrupted(*args: Any) -> None:
+    def sent(*args: Any) -> None:
         send(*args)
         raise KeyboardInterrupt
 
-    env._source._base.env.__dict__["send"] = interrupted
+    env._source._base.env.__dict__["send"] = sent
     with pytest.raises(KeyboardInterrupt):
         step(env)
     del source.__dict__["send"]
