@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.parallel.own_values import FINAL, cast
+from tests.to_sb3.driving import cast
 
+FINAL = "terminal_observation"
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from tests.closing import closed_later
 from tests.envs import Identity, MakeEnv, Script
-from tests.parallel.own_values import split
 from tests.resources import children_of
 from tests.strategies import scripts
 
@@ -74,6 +74,11 @@ if find_spec("stable_baselines3") is None:
 def forked(fns: Sequence[Part], workers: int | None = None, **kwargs: Any) -> ParallelVecEnv:
     """Forks start fastest, and need no pickling; they are closed after the test."""
     return closed_later(ParallelVecEnv(fns, workers=workers, start_method="fork", **kwargs))
+
+
+def split(rows: Any, counts: Sequence[int]) -> list[Any]:
+    """The share of each part in what there is one of for each row."""
+    return [rows[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]
 
 
 def parts_of(

@@ -17,17 +17,20 @@ from hypothesis import strategies as st
 from tests.envs import ENDINGS, Script, fns, script
 from tests.lockstep import lockstep, mapped, same
 from tests.native import Form, NativeEnv, Restart, RestartsRows
-from tests.parallel.own_values import CUT, DTYPES, ODD, cast_vector, split
-from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
+from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, split, unshifted
 from tests.profiles import examples
 from tests.strategies import boxes, programs, scripts
+from tests.to_sb3.driving import cast_vector
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
 from stable_baselines3.common import vec_env as sb3
 
 import sb3compat
-from tests.vec_wrappers import Cast, HandsOn
+from tests.vec_wrappers import FINAL, Cast, HandsOn
+
+CUT = "TimeLimit.truncated"
+DTYPES = [np.float32, np.float64, np.float16, np.int64, np.uint8, np.bool_]
 
 
 @given(data=st.data(), workers=st.integers(1, 5), parent=st.booleans(), spins=st.booleans())
@@ -186,6 +189,26 @@ class Beside(sb3.VecEnv):
     def env_method(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def env_is_wrapped(self, *args: Any) -> Any: ...
+
+
+class OwnInfo(dict[str, Any]):
+    """The infos of a `VecEnv` may be of any class."""
+
+
+# What a `VecEnv` may say of a row whose episode goes on.
+ODD: list[Callable[[dict[str, Any]], dict[str, Any]]] = [
+    lambda info: info,
+    lambda info: {},
+    lambda info: {"mine": len(info)},
+    lambda info: {CUT: True},
+    lambda info: {CUT: np.False_},
+    lambda info: {CUT: 0},
+    lambda info: {CUT: False, FINAL: "not the last one"},
+    lambda info: {FINAL: None},
+    lambda info: {"sb3compat.worker_lost": False},
+    lambda info: OwnInfo({CUT: False}),
+    lambda info: OwnInfo(info),
+]
 
 
 class Odd(HandsOn):

@@ -18,8 +18,8 @@ from sb3compat._parallel.extras import tables_of
 from tests.envs import fns
 from tests.lockstep import same
 from tests.parallel.failing import WorkerProcess
-from tests.parallel.own_values import cast_vector
 from tests.parallel.teams import dummy, forked
+from tests.to_sb3.driving import cast_vector
 
 BYTES = Box(0, 255, (3,), np.uint8)
 

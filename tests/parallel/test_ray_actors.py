@@ -26,8 +26,7 @@ from tests.native import NativeEnv, RestartsRows
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
 from tests.parallel.known import Known
-from tests.parallel.own_values import split
-from tests.parallel.teams import KINDS, PROGRAM, parts_of
+from tests.parallel.teams import KINDS, PROGRAM, parts_of, split
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
 
