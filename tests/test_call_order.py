@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 from collections.abc import Callable
 from typing import Any
 
+import cloudpickle
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
+from sb3compat import to_gymnasium, to_sb3
 from sb3compat.errors import CallOrderError
+from tests.envs import Identity, fns
+from tests.lockstep_back import subproc
 from tests.to_sb3.test_faults import Failing, SeveralError
+from tests.vec_wrappers import HandsOn
 
 DummyVecEnv = pytest.importorskip(
     "stable_baselines3.common.vec_env", reason="the VecEnvs are SB3's"
@@ -90,3 +98,33 @@ def test_calls_of_a_vec_env_in_the_wrong_order_or_after_close_are_refused(name: 
         adapt = sb3compat.to_gymnasium if source is env else sb3compat.to_sb3
         with pytest.raises(sb3compat.ClosedError, match="was closed"):
             adapt(source)
+
+
+# Copies of an environment with workers, in both directions.
+
+
+DUPLICATES = (copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps)
+WITH_WORKERS: dict[str, Callable[[], Any]] = {
+    "async": lambda: to_sb3(AsyncVectorEnv(fns())),
+    "wrapped async": lambda: to_sb3(Identity(AsyncVectorEnv(fns()))),
+    "subproc": lambda: to_gymnasium(subproc(fns())),
+    "wrapped subproc": lambda: to_gymnasium(HandsOn(subproc(fns()))),
+    "async and back": lambda: to_gymnasium(HandsOn(to_sb3(AsyncVectorEnv(fns())))),
+}
+
+
+@pytest.mark.parametrize("name", WITH_WORKERS)
+def test_environment_with_workers_cannot_be_copied(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A copy's pipes, once dropped, would close those of the original."""
+    env = WITH_WORKERS[name]()
+    env.reset()
+    # A shallow copy of the last one shares the environment inside.
+    for duplicate in DUPLICATES[name == "async and back" :]:
+        with pytest.raises(TypeError, match="without worker processes, to copy or pickle, got"):
+            duplicate(env)
+    gc.collect()
+    assert len(env.step(np.zeros(2, int))[0]) == 2
+    env.close()
+    assert capfd.readouterr().err == ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
-from tests.interpreter import LOADED, hidden, needs_sb3, python
+from tests.interpreter import HAS_SB3, LOADED, hidden, needs_sb3, python
 
 
 def test_import_and_public_names_load_no_heavy_library_and_adapting_only_sb3(
@@ -77,3 +79,154 @@ except ModuleNotFoundError as error:
     print(error.name)
 """
     assert python(tmp_path, hidden("torch") + script) == "torch\n"
+
+
+# Life without Stable-Baselines3.
+
+
+HANDWRITTEN = """
+import numpy as np
+import sb3compat
+from tests.handwritten import CountingVecEnv
+
+for mode in ("SameStep", "Disabled"):
+    envs = sb3compat.to_gymnasium(CountingVecEnv(), autoreset_mode=mode)
+    envs.reset()
+    envs.step([0, 1])
+    obs, rewards, terminations, truncations, infos = envs.step([0, 1])
+    assert obs.tolist() == ([[0], [2]] if mode == "SameStep" else [[2], [2]])
+    assert (rewards.dtype, rewards.tolist()) == (np.float64, [1, 1])
+    assert (terminations.tolist(), truncations.tolist()) == ([False, False], [True, False])
+    assert infos["action"].tolist() == [0, 1]
+    envs.close()
+print(loaded())
+"""
+
+
+def test_handwritten_vec_env_needs_no_sb3(tmp_path: Path) -> None:
+    for missing in ("stable_baselines3", "nothing"):
+        assert python(tmp_path, hidden(missing) + LOADED + HANDWRITTEN) == "[]\n"
+
+
+def test_adapters_compose_without_sb3(tmp_path: Path) -> None:
+    script = """
+import gymnasium as gym, numpy as np, sb3compat
+for mode in gym.vector.AutoresetMode:
+    env = gym.vector.SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2, autoreset_mode=mode)
+    vec_env = sb3compat.to_sb3(env)
+    assert sb3compat.to_gymnasium(vec_env, autoreset_mode=mode) is env
+    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode=gym.vector.AutoresetMode.SAME_STEP)
+    ours.reset(seed=3)
+    for _ in range(60):
+        ours.step(np.array([0, 1]))
+    if ours is not env:
+        assert sb3compat.to_sb3(ours) is vec_env
+try:
+    sb3compat._upstream.sb3.patched_env(object())
+except ImportError as error:
+    print(error)
+"""
+    refused = python(tmp_path, hidden("stable_baselines3") + script)
+    assert re.search(r"of the old gym.*sb3compat\[sb3\].*shimmy", refused)
+
+
+PROGRAM = """
+import json
+import warnings
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from tests.envs import ScriptedEnv, fns, script
+
+
+class Unseen(ScriptedEnv):
+    def __init__(self, row, render_mode):
+        super().__init__(script(), row)
+        self.render_mode = render_mode
+
+
+def told(value):
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.tolist()]
+    return repr(value)
+
+
+said = []
+
+
+def say(*values):
+    said.append(json.loads(json.dumps(values, default=told)))
+
+
+def drive(vector_env):
+    env = sb3compat.to_sb3(vector_env)
+    say("made", env.num_envs, env.observation_space, env.action_space, env.render_mode)
+    say(env.metadata, env.reset_infos, env.unwrapped is env)
+    say(sb3compat.to_sb3(env) is env)
+    for seed, options in [
+        (3, None), (None, {"x": 1}), (5, [{"x": 1}, {}, {"x": 2}]), (None, []), (7, {})
+    ]:
+        if seed is not None:
+            say("seed", env.seed(seed))
+        if options is not None:
+            try:
+                env.set_options(options)
+            except Exception as error:
+                say(type(error).__name__, str(error))
+        say("reset", env.reset(), env.reset_infos)
+        for time in range(6):
+            env.step_async(np.array([time % 3, 0, 1]))
+            say("step", *env.step_wait(), env.reset_infos)
+        say("step", *env.step([2, 1, 0]))
+    np.random.seed(0)
+    say(env.seed(), env.reset(), env.reset_infos)
+    say(env.get_attr("row"), env.get_attr("row", [2, 0]), env.has_attr("row"), env.has_attr("no"))
+    say(env.env_method("set_mu", 4), env.env_method("set_mu", mu=5, indices=1))
+    env.set_attr("row", 8, indices=0)
+    say(env.get_attr("row"), env.env_is_wrapped(gym.wrappers.TimeLimit))
+    say([env.getattr_depth_check(*asked) for asked in (("env", 0), ("env", 1), ("no", 1))])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        say("images", list(env.get_images()), env.render(), env.render("rgb_array"))
+        say("warned", {warning.category.__name__ for warning in caught})
+    env.close()
+    env.close()
+
+
+def main():
+    for mode in AutoresetMode:
+        for build in (SyncVectorEnv, AsyncVectorEnv):
+            rows = fns(3, lengths=(2, 3, 4), endings=("terminated", "truncated", "both"))
+            drive(build(rows, autoreset_mode=mode))
+    for mode in (None, "human"):
+        drive(SyncVectorEnv([lambda row=row: Unseen(row, mode) for row in range(3)]))
+    for n in (1, 2, 4, 5):
+        say("tiled", sb3compat.to_sb3(SyncVectorEnv(fns(n))).render())
+    bases = [cls.__module__.partition(".")[0] for cls in sb3compat.VecEnvAdapter.__mro__]
+    print(json.dumps([said, bases, "torch" in sys.modules]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_adapter_answers_the_same_with_and_without_sb3(tmp_path: Path) -> None:
+    said, bases, torch = json.loads(python(tmp_path, hidden("stable_baselines3") + PROGRAM))
+    assert "stable_baselines3" not in bases
+    assert not torch
+    # What a mistake of both would change alike: seeds and options reach their rows.
+    resets = [answer[2] for answer in said if answer[0] == "reset"]
+    assert [info["seed"] for info in resets[0]] == [3, 4, 5]
+    assert [info.get("option") for info in resets[2]] == [1, None, 2]
+    if not HAS_SB3:
+        return
+    reference, bases, torch = json.loads(python(tmp_path, hidden("nothing") + PROGRAM))
+    assert "stable_baselines3" in bases
+    assert torch
+    assert len(said) == len(reference)
+    for number, (ours, theirs) in enumerate(zip(said, reference, strict=True)):
+        assert ours == theirs, f"answer {number}"
