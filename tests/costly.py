@@ -89,7 +89,7 @@ CASES = {
     "parallel/workers::replaced_worker_with_other_spaces_is_refused_and_stays_lost": 1,
     "parallel/workers::worker_that_hangs_is_a_timeout_error_and_close_ends_it": 1,
     "parallel/workers::step_that_raises_is_reported_while_another_hangs": 1,
-    "to_gymnasium/gymnasium_wrappers::wrapper_works_as_over_sync_vector_env": 12,
+    "to_gymnasium/differential::wrapper_works_as_over_sync_vector_env": 12,
     "to_gymnasium/interrupts::interrupted_operation": 6,
     "to_sb3/backends/ale::atari_next_step_and_same_step_give_one_stream": 1,
     "to_sb3/backends/ale::atari_seeds_that_ale_does_not_take_are_refused": 2,

@@ -1,4 +1,4 @@
-"""Calls in the wrong order raise `CallOrderError`, and calls after close `ClosedError`."""
+"""Calls in the wrong order, and after close, and copies: which error refuses them."""
 
 from __future__ import annotations
 

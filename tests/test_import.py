@@ -1,4 +1,4 @@
-"""What is imported when; each in a fresh interpreter."""
+"""What is imported when, and life without Stable-Baselines3; each in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -79,9 +79,6 @@ except ModuleNotFoundError as error:
     print(error.name)
 """
     assert python(tmp_path, hidden("torch") + script) == "torch\n"
-
-
-# Life without Stable-Baselines3.
 
 
 HANDWRITTEN = """

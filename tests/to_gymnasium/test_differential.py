@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import vector as wrappers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat._convert.split_infos import split_infos
+from sb3compat._to_sb3.tap import MaskOptions
 from tests.convert.info_batches import equal
 from tests.envs import MakeEnv, Script
+from tests.lockstep import same
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
 from tests.profiles import examples
 from tests.strategies import scripts
+from tests.to_sb3.driving import mode_of
+from tests.to_sb3.vector_wrappers import (
+    OBSERVATIONS,
+    OTHERS,
+    TWINS,
+    FastEnv,
+    fitting_space,
+    scripted,
+)
 
 pytest.importorskip("stable_baselines3", reason="the sources are SB3's")
 
@@ -90,3 +106,96 @@ def test_infos_that_gymnasium_would_change_keep_their_values(
                 assert equal(final, expected[i]), (final, expected[i])
                 expected[i] = reference.reset_infos[i]
             assert equal(rows[i], expected[i]), (rows[i], expected[i])
+
+
+# Everything in `gymnasium.wrappers.vector` on top: as over `SyncVectorEnv` in that mode.
+
+
+WRAPPERS = {**{name: twins.batch for name, twins in TWINS.items()}, **OTHERS}
+# What some of them need.
+NEEDS = {"JaxToNumpy": "jax", "JaxToTorch": "jax"}
+NEEDS |= {"HumanRendering": "pygame", "ResizeObservation": "cv2"}
+
+
+def rounded(env: Any) -> Any:
+    """Its rewards are rounded as by SB3's `DummyVecEnv`."""
+    return gym.wrappers.TransformReward(env, lambda reward: float(np.float32(reward)))
+
+
+def pair(space: spaces.Space[Any], n: int, mode: AutoresetMode) -> tuple[Any, Any]:
+    # SB3 does not tell that an episode has ended in both ways.
+    chosen = replace(scripted(space), endings=("truncated", "terminated"))
+    fns = [FastEnv(chosen, i) for i in range(n)]
+    theirs = SyncVectorEnv([lambda fn=fn: rounded(fn()) for fn in fns], autoreset_mode=mode)
+    return sb3compat.to_gymnasium(dummy(fns), autoreset_mode=mode), theirs
+
+
+def outcome(wrap: Callable[[Any], Any], env: Any, mode: AutoresetMode, steps: int = 9) -> list[Any]:
+    """The results of some steps; the last one may be the type of an exception."""
+    seen: list[Any] = []
+    try:
+        wrapped = wrap(env)
+        space = deepcopy(wrapped.action_space)
+        seen.append((wrapped.observation_space, wrapped.single_observation_space, space))
+        seen.append(wrapped.reset(seed=3))
+        for number in range(steps):
+            space.seed(number)
+            actions = space.sample()
+            if "Torch" in repr(wrapped) or "Conversion" in repr(wrapped):
+                import torch
+
+                actions = torch.as_tensor(actions)
+            step = wrapped.step(actions)
+            # RecordEpisodeStatistics clears its array among the infos in a masked reset.
+            seen.append(plain(deepcopy(step)))
+            ended = np.logical_or(np.asarray(step[2]), np.asarray(step[3]))
+            if mode == AutoresetMode.DISABLED and ended.any():
+                # SyncVectorEnv takes the mask out of the dict that RecordEpisodeStatistics looks
+                # at afterwards, which then forgets the running episodes of all rows.
+                forgets = isinstance(wrapped, wrappers.RecordEpisodeStatistics)
+                keeping = MaskOptions if forgets else dict
+                seen.append(wrapped.reset(options=keeping(reset_mask=ended)))
+        seen.append(wrapped.render())
+        wrapped.close()
+    except Exception as error:
+        seen.append(type(error))
+    return [plain(value) for value in seen]
+
+
+def plain(value: Any) -> Any:
+    """The results as NumPy, without the times of `RecordEpisodeStatistics`."""
+    if isinstance(value, dict):
+        left_out = ("t", "_t", "option", "_option")
+        return {key: plain(part) for key, part in value.items() if key not in left_out}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    if type(value).__module__.partition(".")[0] in ("torch", "jax", "jaxlib"):
+        return np.asarray(value)
+    return value
+
+
+def need(name: str) -> None:
+    """Skip where a library is missing."""
+    pytest.importorskip(NEEDS.get(name, "gymnasium"))
+    try:
+        getattr(wrappers, name)
+    except (AttributeError, ImportError, gym.error.DependencyNotInstalled) as error:
+        pytest.skip(str(error))
+
+
+@mode_of
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.jax] * ("Jax" in name)) for name in WRAPPERS],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_wrapper_works_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
+    need(name)
+    wrap = WRAPPERS[name]
+    space = fitting_space(name) if name in TWINS else OBSERVATIONS[0]
+    assert space is not None
+    ours, theirs = pair(space, 3, mode)
+    got, expected = outcome(wrap, ours, mode), outcome(wrap, theirs, mode)
+    same(got, expected)
+    if not isinstance(expected[-1], type):
+        assert len(expected) > 9
