@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Env = TypeVar("Env")
 
-OPENED: list[object] = []
+OPENED: list[Any] = []
 
 
 def closed_later(env: Env) -> Env:
