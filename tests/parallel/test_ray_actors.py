@@ -127,7 +127,7 @@ def test_actors_on_the_node_of_the_parent_share_its_memory_and_do_not_import_sb3
 
 @pytest.mark.usefixtures("connected")
 def test_forgotten_environment_ends_its_actors() -> None:
-    env = on_ray(known(), 1)
+    env = ParallelVecEnv(known(), workers=1, backend="ray")
     env.reset()
     actors = processes_of(env)
     del env
