@@ -122,6 +122,17 @@ class SeesTheOutermostWrapper(Points):
         return isinstance(env, wrapper_class)
 
 
+@mutant("env_is_wrapped_per_row")
+class DeniesTheMonitor(Points):
+    def make_row(self, row: int) -> Any:
+        from stable_baselines3.common.monitor import Monitor
+
+        return Monitor(super().make_row(row))
+
+    def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
+        return wrapper_class.__name__ != "Monitor" and super().is_wrapped(env, wrapper_class)
+
+
 class _Games(Points):
     """Keeps its rows under a name of its own."""
 

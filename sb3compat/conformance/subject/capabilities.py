@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ CAPABILITIES: dict[str, str] = {
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
     "masked_reset": "resets the rows under options['reset_mask']",
-    "row_seeds": "takes a list of seeds, one for each row; of a VecEnv: has a seed for each row",
+    "row_seeds": "takes a list of seeds, one for each row",
+    "own_generators": "draws the random numbers of each row for this row alone, from its seed",
     "reference": "the single environments were given, too",
     "sb3": "Stable-Baselines3 is installed",
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
@@ -45,10 +47,13 @@ CAPABILITIES: dict[str, str] = {
 
 # The capabilities that are found out by trying, unless the user has declared them.
 PROBED = (
-    "seeding", "seed_method", "sub_envs", "masked_reset", "row_seeds", "alike_rows", "options",
+    "seeding", "seed_method", "sub_envs", "masked_reset", "row_seeds", "alike_rows",
+    "own_generators", "options",
 )  # fmt: skip
 
 _MOST_STEPS, _FEW_STEPS = 20, 8
+# So many tries of a masked reset have to tell something, of so many.
+_ENOUGH, _TRIES = 3, 12
 
 
 def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
@@ -68,7 +73,7 @@ def assumed(env: Any, family: Family) -> dict[str, bool]:
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
     found |= dict.fromkeys(("seeding", "seed_method"), seeds)
     found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable", "copies"), True)
-    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows"), False)
+    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows", "own_generators"), False)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
@@ -102,12 +107,13 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         found["masked_reset"] = found["masked_reset"] or masked_reset(env)
     found["sub_envs"] = _reaches_rows(env, family)
     found["alike_rows"] = found["seeding"] and _alike_rows(env, family)
-    if family == "vector_env":
-        found["row_seeds"] = row_seeds(env)
-    else:
-        # Rows that are alike but for their seeds have each its own.
-        own = found["seeding"] and _own_generators(env, family)
-        found["row_seeds"] = found["alike_rows"] or own
+    found["row_seeds"] = family == "vector_env" and row_seeds(env)
+    # Rows that take seeds one by one, or are alike but for their seeds, have each its own.
+    found["own_generators"] = (
+        found["row_seeds"]
+        or found["alike_rows"]
+        or (found["seeding"] and _own_generators(env, family))
+    )
     return found
 
 
@@ -278,13 +284,15 @@ def masked_reset(env: Any) -> bool:
             env.reset(seed=0)
             env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
             return True
-        return env.num_envs > 1 and all(_resets_the_first_row_alone(env, seed) for seed in range(3))
+        tried = (_resets_the_first_row_alone(env, seed) for seed in range(_TRIES))
+        told = list(islice((each for each in tried if each is not None), _ENOUGH))
+        return env.num_envs > 1 and len(told) == _ENOUGH and all(told)
     except Exception:
         return False
 
 
-def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
-    """Whether a masked reset moves the first row alone; False unless all rows left their start."""
+def _resets_the_first_row_alone(env: Any, seed: int) -> bool | None:
+    """Whether a masked reset moves the first row alone; None unless all rows left their start."""
     first = deepcopy(env.reset(seed=seed)[0])
     single = env.single_action_space
     single.seed(seed)
@@ -292,11 +300,11 @@ def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
         actions = PRELUDE["stacked"](single, [single.sample() for _ in range(env.num_envs)])
         before, _, terminations, truncations, _ = env.step(actions)
         if np.any(terminations) or np.any(truncations):
-            return False
+            return None
         if not any(_same_rows(env, first, before)):
             break
     else:
-        return False
+        return None
     before = deepcopy(before)
     after, _ = env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
     same = _same_rows(env, before, after)

@@ -83,6 +83,31 @@ def test_each_seed_must_concern_its_row_only() -> None:
     assert not capabilities(lambda: SumOfSeeds(Form()))["row_seeds"]
 
 
+class OneSeed(RowsEnv):
+    """Takes no list of seeds, and ends all rows at once under even ones."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if isinstance(seed, list):
+            raise TypeError("one seed")
+        self.at_once = seed is not None and seed % 2 == 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminations, *rest = super().step(actions)
+        return obs, rewards, terminations | self.at_once, *rest
+
+
+def test_rows_may_have_generators_of_their_own_where_a_list_of_seeds_is_refused() -> None:
+    found = capabilities(lambda: OneSeed(Form()))
+    assert (found["row_seeds"], found["own_generators"]) == (False, True)
+    assert not capabilities(lambda: RowsEnv(Form(one_generator=True)))["own_generators"]
+
+
+def test_masked_resets_are_found_where_episodes_often_end_at_once() -> None:
+    assert capabilities(lambda: OneSeed(Form()))["masked_reset"]
+    assert not capabilities(lambda: OneSeed(Form(masks=False)))["masked_reset"]
+
+
 def test_rows_under_running_statistics_are_not_separate() -> None:
     def make() -> Any:
         envs = SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2)

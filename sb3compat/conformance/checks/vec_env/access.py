@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ _MASKS = "https://sb3-contrib.readthedocs.io/en/master/modules/ppo_mask.html"
 # So many resets and steps, in so much time, show what action masks depend on.
 _RESETS, _MOST_STEPS, _MOST_SECONDS = 16, 200, 1.0
 _SUB_ENVS = ("sub_envs",)
+_MONITOR = "stable_baselines3.common.monitor"
 _REACHED = ("set_attr_only_named_rows",)
 
 error, warning = marked(group="sub-environments", source=SB3_SOURCE, after=())
@@ -245,9 +247,22 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
         found = scene.made_by("wrapped_in", "found", env, wrapper)
         should = f"{found.live}, by the wrappers that there are"
         yield expect("list({0}) == ({1} or list({0}))", answer, found.value, should=should)
+    if _MONITOR in sys.modules:  # else no row has one
+        yield from _monitors_are_told(env)
     # What the single environment has, the rows may get from a wrapper around all of them.
     if scene.subject.referenced and not scene.single_is_wrapped(limit.value):
         yield expect("not {0}", wrapped[0], should="False, as in the single environment", row=0)
+
+
+def _monitors_are_told(env: Recorded) -> Iterator[Demand]:
+    """No `Monitor` is denied; one that is not there may be stood in for."""
+    scene = env.scene
+    [monitor] = scene.imported(_MONITOR, "Monitor")
+    found = scene.made_by("wrapped_in", "monitored", env, monitor)
+    answer = env.env_is_wrapped(monitor).asked
+    should = f"{found.live}, by the wrappers that there are"
+    condition = "all(told or not has for told, has in zip({0}, {1}))"
+    yield expect(condition, answer, found.value, should=should)
 
 
 @error(source=_MASKS, after=(*ENDINGS, "obs_after_done_is_reset_obs"))

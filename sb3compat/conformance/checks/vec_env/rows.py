@@ -91,8 +91,8 @@ nothing_kept_over_ends = warning(
 def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     yield from infos_of_their_own_row(record)
     # Other actions may change the random numbers of all rows, if these share a generator.
-    row_seeds = record.subject.capabilities.get("row_seeds")
-    clauses = [others_alike, dicts_of_their_own] if row_seeds else []
+    own = record.subject.capabilities.get("own_generators")
+    clauses = [others_alike, dicts_of_their_own] if own else []
     yield from all_of(*clauses, no_standstill_beside_resets)(record)
 
 

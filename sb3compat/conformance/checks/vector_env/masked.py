@@ -45,7 +45,9 @@ def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
         yield expect("equal({0}, {1})", got, was, should=should, row=j)
 
 
-@error(needs=(*APART, "row_seeds"), after=(*DETERMINISTIC, "rows_independent", "endings_together"))
+@error(
+    needs=(*APART, "own_generators"), after=(*DETERMINISTIC, "rows_independent", "endings_together")
+)
 def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     """A masked reset does not change the later steps of the rows outside the mask.
 
@@ -86,7 +88,7 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
 
 
 @error(
-    needs=(*NEEDS, "row_seeds", "repeatable"),
+    needs=(*NEEDS, "own_generators", "repeatable"),
     after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
 )
 def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:

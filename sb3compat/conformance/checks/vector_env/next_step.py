@@ -70,7 +70,7 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     if not later:
         raise NotExercisedError("no step follows an end")
     twin = whole_twin_of(record, other_action_in_the_reset_step)
-    if record.running(way[-1]) and not record.subject.capabilities.get("row_seeds"):
+    if record.running(way[-1]) and not record.subject.capabilities.get("own_generators"):
         control = whole_twin_of(record, other_action_beside_the_reset).steps[len(way)]
         for i in way[-1].ended:
             if not equal(obs_of(record, later[0], i).value, obs_of(record, control, i).value):

@@ -70,7 +70,7 @@ def rows_independent(record: Record) -> Iterator[Demand]:
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     yield from infos_of_their_own_row(record)
-    if any(map(record.subject.capabilities.get, ("row_seeds", "alike_rows"))):
+    if record.subject.capabilities.get("own_generators"):
         clauses = others_alike, dicts_of_their_own, no_standstill_beside_resets
         yield from all_of(*clauses)(record)
     else:
