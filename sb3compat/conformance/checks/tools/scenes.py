@@ -247,6 +247,8 @@ def frames_of_own_rows(scene: Scene) -> Iterator[Demand]:
     Typical mistakes: what is drawn, such as a trail, is an attribute of the class; or all rows draw
     on one canvas. It is a warning, as a camera may show the neighbours as well.
     """
+    if scene.n < 2:
+        raise NotExercisedError("there is one row")
     env, seed, actions = scene.make(), scene.seed(), scene.actions()
     changed, count = scene.choose(scene.rows), scene.choose(range(1, 5))
     frames = []

@@ -76,8 +76,10 @@ def _at_the_time_limit(scene: Scene) -> Iterator[Demand]:
     """
     _note_missing_truncation(scene)
     subject = scene.subject
-    if subject.missing(("sub_envs", "two_at_once")) or not subject.endings:
-        raise NotExercisedError("sub-environments cannot be reached, or no episode ended")
+    if not subject.endings:
+        raise NotExercisedError("no episode ended")
+    if subject.missing(("sub_envs", "two_at_once")):
+        raise NotExercisedError(_NO_LIMIT)
     env = scene.make()
     specs = scene.caught(env.get_attr, "spec")
     if specs.failure is not None:
