@@ -350,7 +350,10 @@ def noting_options():
 
 
 def descent():
-    """An optimizer for policies. To make one of torch's imports its compiler, for a second."""
+    """A class of optimizers, of plain gradient descent.
+
+    Torch's own optimizers import its compiler, which takes a second.
+    """
 
     class Descent:
         def __init__(self, parameters, lr):

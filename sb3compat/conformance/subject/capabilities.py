@@ -292,7 +292,10 @@ def masked_reset(env: Any) -> bool:
 
 
 def _resets_the_first_row_alone(env: Any, seed: int) -> bool | None:
-    """Whether a masked reset moves the first row alone; None unless all rows left their start."""
+    """Whether a masked reset moves the first row alone; None if an episode ended before it.
+
+    False unless all rows left their start.
+    """
     first = deepcopy(env.reset(seed=seed)[0])
     single = env.single_action_space
     single.seed(seed)
@@ -304,7 +307,7 @@ def _resets_the_first_row_alone(env: Any, seed: int) -> bool | None:
         if not any(_same_rows(env, first, before)):
             break
     else:
-        return None
+        return False
     before = deepcopy(before)
     after, _ = env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
     same = _same_rows(env, before, after)
