@@ -71,3 +71,14 @@ def test_texts_of_any_length_are_compared_by_what_they_say() -> None:
     one, other = (np.array([letter * 100], strings.StringDType()) for letter in "ab")
     assert PRELUDE["equal"](one, one.copy())
     assert not PRELUDE["equal"](one, other)
+
+
+def test_descent_moves_parameters_against_their_gradient() -> None:
+    torch = pytest.importorskip("torch")
+    moved, still = (torch.nn.Parameter(torch.tensor([1.0])) for _ in range(2))
+    optimizer = PRELUDE["descent"]()(iter([moved, still]), lr=0.5)
+    (3 * moved).sum().backward()
+    optimizer.step()
+    assert (moved.item(), still.item()) == (-0.5, 1.0)
+    optimizer.zero_grad()
+    assert moved.grad is None
