@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from sb3compat.conformance.contract import Check
+from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import NO_REFERENCE
+from sb3compat.conformance.judge import Records
 from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.replays import beside
 from sb3compat.conformance.run.judging import Judging
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.staging import Staging
@@ -21,6 +23,14 @@ def lacking(check: Check, subject: Subject) -> Result | None:
     if missing:
         return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
     return None
+
+
+def made_records(check: Check, subject: Subject, settings: Settings, instances: Instances) -> None:
+    """Make the records that clauses share, if a check needs them."""
+    if check.is_clause and check.id != BASICS[check.family][0]:
+        instances.records = instances.records or Records(subject, instances)
+        for [record] in instances.records.of(settings):
+            beside(record)
 
 
 def run_check(

@@ -98,7 +98,7 @@ class Judging:
                 ops = ops[:last]
             simplest = self._subject.actions[:_FEW_ACTIONS]
             known = [batch(self._subject, [a] * self._subject.num_envs) for a in simplest]
-            shrunk(ops, fails, known, shrinks_of(self._settings.programs))
+            shrunk(ops, fails, known, shrinks_of(self._subject, self._settings.programs))
         elif any(record.used for record in records) and self._records.renew():
             return None
         finding, message = told(smallest, shown)

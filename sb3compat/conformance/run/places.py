@@ -123,6 +123,9 @@ class ChildProcess:
             return found
         except ChildFailureError as error:
             self.close()
+            if self._subject.forked:  # nothing is said about an environment for a fault of a fork
+                self._subject = replace(self._subject, forked=False)
+                return self.run(check, settings)
             result = self._lost(check, settings, error)
             return replace(result, seconds=time.perf_counter() - begin)
 

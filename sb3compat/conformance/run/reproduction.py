@@ -100,7 +100,8 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
     """The result of a check that failed; the program is run once more for its timeline."""
     row = failure.finding.row if failure.finding else None
     again, moments = _replay(subject, settings, failure, row)
-    others = _replay(subject, settings, failure, row)[1] if moments else ()
+    twice = moments and not subject.forked  # making instances takes long
+    others = _replay(subject, settings, failure, row)[1] if twice else ()
     # A check may fail by itself before the first statement.
     last = again or Plain(failure.lines[-1] if failure.lines else "")
     message, finding = last.told(failure.message), failure.finding

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cloudpickle
@@ -17,7 +17,8 @@ import cloudpickle
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.run.checking import run_check
+from sb3compat.conformance.run.checking import made_records, run_check
+from sb3compat.conformance.run.forks import Forks, end_with_parent
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import timeline_of
 from sb3compat.conformance.run.wire import receive, send
@@ -26,7 +27,6 @@ from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
-_PR_SET_PDEATHSIG = 1
 # By name, as importing it takes seconds.
 _PRELOADED = "sb3compat.conformance.run.preloaded"
 
@@ -36,6 +36,7 @@ class Runner:
 
     Args:
         tell: Called with what is going on, and without a text while that goes on.
+        forking: Whether it may run in forks what takes long here.
 
     Attributes:
         lost: False, as of `ChildProcess`: if a check hangs or dies, nothing is left of the run.
@@ -43,8 +44,11 @@ class Runner:
 
     lost = False
 
-    def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
-        self._tell = tell
+    def __init__(
+        self, tell: Callable[[str], None] = lambda text: None, *, forking: bool = False
+    ) -> None:
+        self._tell, self._forking = tell, forking
+        self._forks: Forks
         self._subject: Subject
         self._instances: Instances | None = None
         self._env: Any = None
@@ -61,6 +65,7 @@ class Runner:
 
     def look_at(self, given: Given) -> Subject:
         """Make the environment, and leave it open."""
+        self._forks = Forks()
         self._subject, self._env = look_at(**given)
         self._declared = given["declared"]
         return self._subject
@@ -86,13 +91,21 @@ class Runner:
     def scout(self, seconds: float) -> Subject:
         """Search the environment for ends of episodes."""
         self._subject = scout(self._subject, seconds, self._tell)
+        if self._forking:
+            self._tell("making instances ahead, if that takes long")
+            forked = self._forks.prepare(self._subject.factory)
+            self._subject = replace(self._subject, forked=forked)
         return self._subject
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check."""
         if self._instances is None:
             self._instances = self._subject.instances()
-        return run_check(check, self._subject, settings, self._instances)
+        run = partial(run_check, check, self._subject, settings, self._instances)
+        if not self._subject.forked:
+            return run()
+        made_records(check, self._subject, settings, self._instances)
+        return self._forks.run(run)
 
     def remember(self, result: Result) -> None:
         """Do nothing: a hang or crash ends this process."""
@@ -117,9 +130,9 @@ def serve() -> None:
     faulthandler.enable()
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1)
-    _end_with_parent()
+    end_with_parent()
     multiprocessing.set_forkserver_preload([_PRELOADED])
-    runner = Runner(lambda text: send(answers, cloudpickle.dumps(("tell", text))))
+    runner = Runner(lambda text: send(answers, cloudpickle.dumps(("tell", text))), forking=True)
     while message := receive(questions):
         method, arguments = cloudpickle.loads(message)
         try:
@@ -128,13 +141,6 @@ def serve() -> None:
         except Exception as error:
             answer = _carried(error)
         send(answers, answer)
-
-
-def _end_with_parent() -> None:
-    """Have Linux end this process with its parent, even while it hangs in a check."""
-    if sys.platform == "linux":
-        with suppress(Exception):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _carried(error: Exception) -> bytes:

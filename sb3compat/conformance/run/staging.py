@@ -101,7 +101,7 @@ class Staging:
     def _shrunk(self, first: Failure, made: Sequence[int]) -> Failure:
         """The failure with the simplest draws that still fail."""
         best, known = first, list(made)
-        left = shrinks_of(self._settings.programs)
+        left = shrinks_of(self._subject, self._settings.programs)
         deadline = time.perf_counter() + _SHRINK_SHARE * self._settings.seconds
         if first.own or first.message.startswith(FACTORY_FAILS):
             return first

@@ -21,6 +21,8 @@ _LONG_PROGRAMS, _FEW_LONG_PROGRAMS, _SLOW_STEP = 3, 2, 0.016
 # For each of these programs, this many further ones may be run to shrink a failure.
 _SHRINKS = 12
 _FEWEST_SHRINKS = 8
+# Instances for that take so many seconds at most, or there is one.
+_MAKING_AGAIN = 8.0
 # Pairs: up to this many seconds for one step, a search for an ending makes this many steps.
 _STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
 _FEWEST_STEPS = 40
@@ -28,6 +30,8 @@ _FEWEST_STEPS = 40
 _PATIENCE = 8.0
 # The seconds for making the instances of the programs of a check, and their smallest number.
 _MAKING, _FEWEST_MAKES = 0.5, 1
+# So many instances are made ahead for forks; a check seldom needs more.
+MADE_AHEAD = 4
 # The needs of a usual program: constructions, resets, and steps in addition to those to an ending.
 _MAKES, _RESETS, _MORE_STEPS = 1.5, 3, 10
 _STEPS_WITHOUT_END = 30
@@ -59,19 +63,23 @@ def programs_of(subject: Subject) -> int:
 
 def long_programs_of(subject: Subject) -> int:
     """How many programs of several episodes there are."""
-    return _FEW_LONG_PROGRAMS if subject.step_seconds > _SLOW_STEP else _LONG_PROGRAMS
+    few = subject.step_seconds > _SLOW_STEP or (subject.forked and not subject.shared)
+    return _FEW_LONG_PROGRAMS if few else _LONG_PROGRAMS
 
 
 def makes_of(subject: Subject) -> float:
-    """How many instances the programs of a check make, where those that are used do not do."""
+    """How many instances a check makes, where those that are used or made ahead do not do."""
+    if subject.forked:
+        return MADE_AHEAD - 1
     if not subject.shared:
         return math.inf
     return max(math.floor(_MAKING / subject.make_seconds), _FEWEST_MAKES)
 
 
-def shrinks_of(programs: int) -> int:
-    """How many further programs a check runs that has failed, to find a smaller one."""
-    return max(_SHRINKS * (programs - 1), _FEWEST_SHRINKS)
+def shrinks_of(subject: Subject, programs: int) -> int:
+    """How many further programs, of new instances, a check runs to make a failure smaller."""
+    affordable = math.floor(_MAKING_AGAIN / max(subject.make_seconds, 1e-6))
+    return max(min(max(_SHRINKS * (programs - 1), _FEWEST_SHRINKS), affordable), 1)
 
 
 def steps_of(step_seconds: float, *, patient: bool = False) -> int:

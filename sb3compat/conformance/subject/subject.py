@@ -63,6 +63,7 @@ class Subject:
         classes: The names of its classes and of those that it wraps, bases included.
         shared: Whether a program may use the instance of another one: making one takes long, and
             after a seed and a reset it does what a new one does.
+        forked: Whether checks run in forks, which have new instances that were made before.
         closes: Whether `close` returns.
         lost: The call in which the environment hung or crashed before the checks; or empty.
     """
@@ -90,6 +91,7 @@ class Subject:
     batched_actions: bool = True
     classes: tuple[str, ...] = ()
     shared: bool = False
+    forked: bool = False
     closes: bool = True
     lost: str = ""
 
