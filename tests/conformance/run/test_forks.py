@@ -1,0 +1,165 @@
+"""Checks in forks, with instances that were made ahead."""
+
+from __future__ import annotations
+
+import mmap
+import multiprocessing
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.specimens import every
+from conformance.specimens.registry import specimens
+from sb3compat.conformance import Report
+from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.run import child, forks
+from sb3compat.conformance.run.forks import Forks
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.runner import Runner
+from sb3compat.conformance.run.session import Session
+from sb3compat.conformance.subject.examine import Given
+from sb3compat.conformance.subject.pace import MADE_AHEAD
+from tests.conformance.runs import FEW
+from tests.conformance.tiny import NoTerminalObservation, Raises, TinyVecEnv
+
+assert every.MODULES, "they have to be imported before `specimens` is asked"
+pytestmark = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
+_SERVE = "from sb3compat.conformance.run import forks; forks._LONG = -1.0; "
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instances count as taking long to make, here and in the process that runs the checks."""
+    monkeypatch.setattr(forks, "_LONG", -1.0)
+    monkeypatch.setattr(child, "_START", _SERVE + child._START)
+
+
+class DiesInForks(TinyVecEnv):
+    def step_wait(self) -> Any:
+        if multiprocessing.parent_process() is not None:
+            os.abort()
+        return super().step_wait()
+
+
+def opens_a_file() -> TinyVecEnv:
+    env = TinyVecEnv()
+    env.file = Path(os.devnull).open()  # type: ignore[attr-defined]  # noqa: SIM115
+    return env
+
+
+def starts_a_thread() -> TinyVecEnv:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait, daemon=True)
+    thread.start()
+
+    class WithAThread(TinyVecEnv):
+        def close(self) -> None:
+            ended.set()
+            thread.join()
+
+    return WithAThread()
+
+
+def shares_memory() -> TinyVecEnv:
+    env = TinyVecEnv()
+    env.memory = mmap.mmap(-1, 8)  # type: ignore[attr-defined]
+    return env
+
+
+def raises_later() -> Any:
+    made = iter([TinyVecEnv()])
+    return lambda: next(made)
+
+
+def test_each_fork_has_all_the_instances_as_they_were_made(eager: None) -> None:
+    made = []
+
+    def factory() -> TinyVecEnv:
+        made.append(os.getpid())
+        return TinyVecEnv()
+
+    def use() -> tuple[list[float], int]:
+        times = []
+        for _ in range(MADE_AHEAD + 1):
+            env, _ = Instances(factory).take(0)
+            times.append(float(env.times.sum()))
+            env.step_async([0, 0])
+            env.step_wait()
+        return times, len(made)
+
+    forked = Forks()
+    assert forked.prepare(factory)
+    for _ in range(2):
+        assert forked.run(use) == ([0.0] * (MADE_AHEAD + 1), MADE_AHEAD + 1)
+    assert made == [os.getpid()] * MADE_AHEAD
+
+
+@pytest.mark.parametrize(
+    "factory", [opens_a_file, starts_a_thread, shares_memory, raises_later()], ids=str
+)
+def test_instances_that_a_fork_would_share_or_lack_are_not_forked(
+    factory: Any, eager: None
+) -> None:
+    forked = Forks()
+    assert forked.prepare(TinyVecEnv)
+    assert not forked.prepare(factory)
+
+
+def test_where_only_one_instance_can_exist_there_is_one(eager: None) -> None:
+    opened: list[int] = []
+    beside: list[int] = []
+
+    class Alone(TinyVecEnv):
+        def __init__(self) -> None:
+            super().__init__()
+            beside.extend(opened)
+            opened.append(id(self))
+
+        def close(self) -> None:
+            opened.remove(id(self))
+
+    runner = Runner(forking=True)
+    declared = {"two_at_once": False}
+    given: Given = {
+        "factory": Alone,
+        "family": None,
+        "declared": declared,
+        "options": None,
+        "reference": None,
+    }
+    assert not runner.examine(given, 1.0).forked
+    assert not beside
+
+
+def test_a_constructor_is_called_where_that_matters(eager: None) -> None:
+    options = Options(only=["metadata_not_shared"])
+    mutants = specimens("mutant", "vector_env")
+    factory = next(each.factory for each in mutants if each.name == "MetadataOfTheClass")
+    with Session(factory, options=options) as session:
+        assert session.subject.forked
+        assert session.result(session.checks[0]).status == "failed"
+
+
+def test_quick_instances_are_not_made_ahead() -> None:
+    assert not Forks().prepare(TinyVecEnv)
+
+
+def report_of(factory: Any, *, forked: bool) -> Report:
+    with Session(factory, options=Options(only=(*FEW, "reset_starts_fresh_episodes"))) as session:
+        assert session.subject.forked == forked
+        return session.report([session.result(check) for check in session.checks])
+
+
+@pytest.mark.parametrize("factory", [NoTerminalObservation, Raises, DiesInForks])
+def test_forks_change_no_result(factory: Any, request: pytest.FixtureRequest) -> None:
+    expected = report_of(factory, forked=False)
+    request.getfixturevalue("eager")
+    # A fork in which an environment dies is no evidence: the check runs again without one.
+    assert told(report_of(factory, forked=True)) == told(expected)
+
+
+def told(report: Report) -> list[tuple[str, str, str]]:
+    return [(each.check_id, each.status, each.message) for each in report.results]
