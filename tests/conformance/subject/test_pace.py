@@ -8,10 +8,12 @@ from typing import Any
 
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import (
+    MADE_AHEAD,
     MOST_PROGRAMS,
     makes_of,
     programs_of,
     rough,
+    shrinks_of,
     steps_of,
 )
 from sb3compat.conformance.subject.subject import Ending
@@ -53,3 +55,11 @@ def test_few_instances_are_made_where_used_ones_will_not_do() -> None:
     subject = replace(examine(TinyVecEnv), shared=True)
     assert [makes_of(replace(subject, make_seconds=s)) for s in (0.0625, 0.125, 8)] == [8, 4, 1]
     assert makes_of(replace(subject, shared=False)) == math.inf
+    assert makes_of(replace(subject, forked=True, make_seconds=8)) == MADE_AHEAD - 1
+
+
+def test_failures_shrink_less_where_instances_take_long_to_make() -> None:
+    subject = examine(TinyVecEnv)
+    tries = [shrinks_of(replace(subject, make_seconds=s), 25) for s in (0.0, 0.0625, 1, 16)]
+    assert tries == [288, 128, 8, 1]
+    assert shrinks_of(replace(subject, make_seconds=0.0625), 1) == 8
