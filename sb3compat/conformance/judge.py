@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
@@ -65,7 +66,12 @@ class Demand:
     def should(self) -> str:
         """What was expected."""
         # A message only: most demands hold, and to write a value down takes longer than to judge.
-        return self.words if self.like is None else f"{short(self.like.value, 80)}, {self.words}"
+        if self.like is None:
+            return self.words
+        expected = short(self.like.value, 80)
+        if expected.endswith("…"):
+            expected += difference(self.values[0].judged, self.like.value)
+        return f"{expected}, {self.words}"
 
     def holds(self) -> bool:
         """Whether the condition holds. An exception counts as no."""
@@ -100,6 +106,21 @@ class Demand:
             return short(self._evaluate(self.what))
         except (Exception, SystemExit) as error:
             return f"<{said_by(error)}>"
+
+
+def difference(got: Any, expected: Any) -> str:
+    """Where two values differ, and how, for a text that is cut; empty if nothing tells."""
+    places: list[Any] = []
+    with suppress(Exception):  # they may be anything
+        while isinstance(expected, dict | list | tuple):
+            keys = expected if isinstance(expected, dict) else range(len(expected))
+            places.append(next(key for key in keys if not _equal(got[key], expected[key])))
+            got, expected = got[places[-1]], expected[places[-1]]
+        a, b = np.asarray(got), np.asarray(expected)
+        unequal = [at for at in np.ndindex(a.shape) if not _equal(a[at], b[at])]
+        at = next((at for at in unequal if not _close(a[at], b[at])), unequal[0])
+        return f" (at {[*places, *at]}: {a[at].item()!r}, not {b[at].item()!r})"
+    return ""
 
 
 @lru_cache(4096)
@@ -165,6 +186,7 @@ def expect(
 # The file name in tracebacks of conditions.
 _CONDITION = "<condition>"
 _NAMES = {"np": np, **PRELUDE}
+_close, _equal = PRELUDE["close"], PRELUDE["equal"]
 
 # A clause judges one record; a comparison judges it together with a variant of it.
 Clause = Callable[..., Iterator[Demand]]

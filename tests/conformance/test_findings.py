@@ -10,6 +10,8 @@ from sb3compat.conformance.findings import (
     said_by,
     short,
 )
+from sb3compat.conformance.judge import difference, expect
+from sb3compat.conformance.values import Value
 
 
 class SilentError(Exception):
@@ -43,3 +45,29 @@ def test_long_texts_are_cut() -> None:
 
 def test_short_is_on_one_line() -> None:
     assert short(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
+
+
+def test_a_cut_message_names_the_place_that_differs() -> None:
+    expected = {"camera": np.zeros((3, 40)), "speed": (1.0, np.zeros(2))}
+    got = {**expected, "camera": expected["camera"].copy()}
+    # What a tolerance allows is not what the message is about.
+    got["camera"][0, 1], got["camera"][2, 30] = 1e-12, 0.5
+    value, like = Value(0, "obs", got, got), Value(1, "obs", expected, expected)
+    demand = expect("close({0}, {1})", value, like, should="as before", like=like)
+    assert demand.should.endswith("… (at ['camera', 2, 30]: 0.5, not 0.0), as before")
+    assert expect("True", like, should="as before", like=like).should.endswith("…, as before")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "said"),
+    [
+        ([1, 2, 3], [1, 2, 4], " (at [2]: 3, not 4)"),
+        (np.array([np.nan, 1.0]), np.array([np.nan, np.nan]), " (at [1]: 1.0, not nan)"),
+        (np.array([1e-12]), np.array([0.0]), " (at [0]: 1e-12, not 0.0)"),
+        (np.zeros(3), np.zeros(4), ""),
+        (object(), np.zeros(4), ""),
+        (None, {"key": 1}, ""),
+    ],
+)
+def test_where_values_differ(got: object, expected: object, said: str) -> None:
+    assert difference(got, expected) == said
