@@ -9,6 +9,7 @@ from traceback import extract_tb
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
+from sb3compat.conformance.program.instances import make_ahead
 from sb3compat.conformance.program.journal import journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
@@ -152,6 +153,7 @@ def _replay(
 ) -> tuple[Plain | None, tuple[Moment, ...]]:
     """Run a program once more: its last statement if it fails like this again; its timeline."""
     again = None
+    make_ahead(subject.factory, ())  # a failure counts if an instance shows it that is really new
     instances = replace(subject, shared=False).instances()
     timeline = Timeline(subject, row)
     with journal(settings.journal) as write:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.run import child, forks
 from sb3compat.conformance.run.forks import Forks
 from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.reproduction import timeline_of
 from sb3compat.conformance.run.runner import Runner
 from sb3compat.conformance.run.session import Session
-from sb3compat.conformance.subject.examine import Given
+from sb3compat.conformance.subject.examine import Given, examine
 from sb3compat.conformance.subject.pace import MADE_AHEAD
+from sb3compat.conformance.subject.settings import Settings
 from tests.conformance.runs import FEW
 from tests.conformance.tiny import NoTerminalObservation, Raises, TinyVecEnv
 
@@ -42,6 +45,22 @@ class DiesInForks(TinyVecEnv):
         if multiprocessing.parent_process() is not None:
             os.abort()
         return super().step_wait()
+
+
+class Files(TinyVecEnv):
+    """Reads a file of its own in each step, which it removes as it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        handle, self.name = tempfile.mkstemp()
+        os.close(handle)
+
+    def step_wait(self) -> Any:
+        Path(self.name).read_bytes()
+        return super().step_wait()
+
+    def close(self) -> None:
+        Path(self.name).unlink(missing_ok=True)
 
 
 def opens_a_file() -> TinyVecEnv:
@@ -95,6 +114,22 @@ def test_each_fork_has_all_the_instances_as_they_were_made(eager: None) -> None:
     for _ in range(2):
         assert forked.run(use) == ([0.0] * (MADE_AHEAD + 1), MADE_AHEAD + 1)
     assert made == [os.getpid()] * MADE_AHEAD
+
+
+def test_a_failure_is_run_again_on_instances_that_are_really_new(eager: None) -> None:
+    made = []
+
+    def factory() -> TinyVecEnv:
+        made.append(TinyVecEnv())
+        return made[-1]
+
+    def replay() -> int:
+        timeline_of(subject, Settings(), ["env = make_env()"])
+        return len(made)
+
+    subject, forked = examine(factory), Forks()
+    assert forked.prepare(factory)
+    assert forked.run(replay) == len(made) + 1
 
 
 @pytest.mark.parametrize(
@@ -153,11 +188,11 @@ def report_of(factory: Any, *, forked: bool) -> Report:
         return session.report([session.result(check) for check in session.checks])
 
 
-@pytest.mark.parametrize("factory", [NoTerminalObservation, Raises, DiesInForks])
+@pytest.mark.parametrize("factory", [NoTerminalObservation, Raises, DiesInForks, Files])
 def test_forks_change_no_result(factory: Any, request: pytest.FixtureRequest) -> None:
     expected = report_of(factory, forked=False)
     request.getfixturevalue("eager")
-    # A fork in which an environment dies is no evidence: the check runs again without one.
+    # Neither what is lost in forks nor what fails in them only is a finding.
     assert told(report_of(factory, forked=True)) == told(expected)
 
 
