@@ -105,6 +105,25 @@ class ClosesAllInstances(Mistake):
         super().close(**kwargs)
 
 
+@mutant("close_returns")
+class EmptiesWhatAllInstancesUse(Mistake):
+    """Frees a table of the class."""
+
+    table: ClassVar[dict[str, float]] = {}
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.table["scale"] = 1.0
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = super().step(actions)
+        return (obs if self.table else obs * 0), *rest
+
+    def close(self, **kwargs: Any) -> None:
+        self.table.clear()
+        super().close(**kwargs)
+
+
 @mutant("nothing_left_after_close")
 class ThreadLeft:
     """Has a thread that waits for work for ever."""

@@ -179,6 +179,25 @@ class StepsOnAfterSomeEnds(Speeds):
         return np.append(obs, self.speed / 2)
 
 
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(lengths=(3, 4, 5)))
+class ClockRunsOnAfterSomeEnds(Points):
+    """As that of a wrapper that repeats actions over an end; it has few values there."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Box(-50, 50, (4,), np.float32)
+        self.clock = np.zeros(self.num_envs, np.float32)
+
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        self.clock[i] = 0 if new else self.clock[i] + 0.125
+        return np.append(obs, self.clock[i])
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.clock[i] = first[-1] = round(1000 * float(abs(last[0]))) % 3 / 8
+        return first
+
+
 @vec_env_mutant(
     "terminal_observation_like_others",
     referenced=False,

@@ -46,11 +46,11 @@ def kept(starts, firsts):
     return True
 
 
-def strays(starts, firsts, lasts):
+def strays(starts, firsts, lasts, clocks=()):
     """Whether these first observations leave what all starts share, too often to be chance.
 
-    They do so in ever new ways: counts of lives may differ by design. So may what goes on from the
-    last observations.
+    They do so in ever new ways, save for the places of clocks: counts of lives may differ by
+    design. So may what goes on from the last observations.
     """
     from math import comb
 
@@ -61,11 +61,12 @@ def strays(starts, firsts, lasts):
         return False
     starts, firsts, lasts = map(np.array, (starts, firsts, lasts))
     away = (starts == starts[0]).all(axis=0) & (firsts != starts[0])
-    away &= (firsts != lasts) & (np.modf(firsts)[0] != 0)
+    clocks = np.isin(np.arange(len(starts[0])), clocks)
+    away &= (firsts != lasts) & (clocks | (np.modf(firsts)[0] != 0))
     for column, count in enumerate(away.sum(axis=0).tolist()):
         chance = comb(len(firsts), count) / comb(len(starts) + len(firsts), count)
         different = len(set(firsts[away[:, column], column].tolist()))
-        if different > count / 2 and chance * len(starts[0]) < 1e-6:
+        if (different > count / 2 or clocks[column]) and chance * len(starts[0]) < 1e-6:
             return True
     return False
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.evidence import (
     CHANCE,
     FEWEST,
-    Pairs,
+    STEPS,
     apart,
     broken_off,
     distinct,
     equal,
     followed,
+    moves_of,
     not_all_alike,
     too_much_alike,
     values,
@@ -27,7 +30,9 @@ from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import seed_before
 
-kept, strays = PRELUDE["kept"], PRELUDE["strays"]
+kept, numbers_in, strays = (PRELUDE[name] for name in ("kept", "numbers_in", "strays"))
+# The steps of a clock, as a part of the first one; floats are rounded.
+_STEADY = 1e-3
 
 
 def autoreset_like_reset(record: Record) -> Iterator[Demand]:
@@ -51,7 +56,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
         else:
             yield from _leaves_the_episode(found, i)
             yield from _begins_as_known(starts, firsts, i)
-            yield from _never_strays(starts, followed(found), i)
+            yield from _never_strays(starts, found, i)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
@@ -110,14 +115,15 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
     yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
 
 
-def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]:
+def _never_strays(starts: list[Value], found: list[Episode], i: int) -> Iterator[Demand]:
     """No part of the first observations after ends leaves what all resets share."""
+    pairs, clocks = followed(found), _clocks(found)
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
-    if not pairs or not strays(*map(values, (starts, firsts, lasts))):
+    if not pairs or not strays(*map(values, (starts, firsts, lasts)), clocks):
         return
     away = [first for first in firsts if not kept(values(starts), [first.value])]
     yield expect(
-        "not strays({0}, {1}, {2})",
+        f"not strays({{0}}, {{1}}, {{2}}, {clocks})" if clocks else "not strays({0}, {1}, {2})",
         Several(starts),
         Several(firsts),
         Several(lasts),
@@ -127,6 +133,17 @@ def _never_strays(starts: list[Value], pairs: Pairs, i: int) -> Iterator[Demand]
         row=i,
         like=starts[0],
     )
+
+
+def _clocks(found: list[Episode]) -> list[int]:
+    """The places of the floats in observations that each step moves by the same."""
+    before, after = ([numbers_in(v.value, "f") for v in some] for some in apart(moves_of(*found)))
+    if len(before) < STEPS or len({len(numbers) for numbers in (*before, *after)}) != 1:
+        return []
+    moved = np.subtract(after, before)
+    steady = abs(moved - moved[0]) <= _STEADY * abs(moved[0])
+    places: list[int] = np.flatnonzero(steady.all(axis=0) & (moved[0] != 0)).tolist()
+    return places
 
 
 def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from sb3compat.conformance.checks.tools.comparing import same
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Given
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.actions import batch
 
+equal = PRELUDE["equal"]
 # The seconds within which processes must have ended after `close`.
 _PATIENCE = 3
 # Episodes of a row before its memory is measured, as statistics keep the last hundred, and in each
@@ -24,27 +28,48 @@ def close_returns(scene: Scene) -> Iterator[Demand]:
 
     Otherwise a script that has done its work never ends, or one that closes the environment of its
     evaluation cannot go on. Typical mistakes: `close` joins worker processes that wait for a
-    command, or waits for a step that nobody has asked for; it shuts down what all instances use.
+    command, or waits for a step that nobody has asked for; it shuts down or empties what all
+    instances use.
     """
     env = scene.make()
     scene.caught(env.reset)
-    other = scene.make("other") if scene.choose((False, True)) else None
-    begun = [] if other is None else _begun(other)
+    others = [scene.make("other")] if scene.choose((False, True)) else []
+    others = [each for each in others if not any(call.failure for call in _begun(each))]
+    before = [_repeated(each) for each in others]
     error = env.within(2 + round(10 * scene.subject.make_seconds), env.close).error
     if isinstance(error.value, str):
         scene.forget(env)  # it would hang once more
     yield expect("not isinstance({0}, str)", error, should="no hang: `close` returns")
-    if other is not None and not any(call.failure for call in begun):
+    for other, calls in zip(others, before, strict=True):
         for call in _begun(other):
             should = "None: another instance was closed, not this one"
             yield expect("{0} is None", call.error, should=should)
+        for one, again in zip(calls, _under_a_seed(other), strict=False):
+            yield same(again.obs, one.obs, "as before another instance was closed, under one seed")
 
 
 def _begun(env: Recorded) -> list[Call]:
     """A reset and a step, both of which may raise."""
-    scene = env.scene
-    actions = batch(scene.subject, [scene.subject.actions[0]] * scene.n)
-    return [scene.caught(env.reset), scene.caught(env.step, actions)]
+    return [env.scene.caught(env.reset), env.scene.caught(env.step, _actions(env))]
+
+
+def _under_a_seed(env: Recorded) -> Iterator[Call]:
+    """A reset under a seed, and a step."""
+    yield env.restart(0)
+    yield env.step(_actions(env))
+
+
+def _repeated(env: Recorded) -> list[Call]:
+    """The calls under a seed; none where they do not return the same when they are made again."""
+    if env.scene.subject.missing(("seeding", "repeatable")):
+        return []
+    first, second = list(_under_a_seed(env)), list(_under_a_seed(env))
+    alike = (equal(a.obs.value, b.obs.value) for a, b in zip(first, second, strict=True))
+    return second if all(alike) else []
+
+
+def _actions(env: Recorded) -> Any:
+    return batch(env.scene.subject, [env.scene.subject.actions[0]] * env.scene.n)
 
 
 def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
