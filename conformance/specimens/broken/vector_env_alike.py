@@ -32,7 +32,10 @@ class _TakesOneSeed(RowsEnv):
         return super().seeds(seed)
 
 
-@mutant("rows_independent", sub_envs=False, **ALIKE)
+_MASKED = ("masked_reset_restarts_masked",)
+
+
+@mutant("rows_independent", may_fail=_MASKED, sub_envs=False, **ALIKE)
 class RewardsInReverse(_TakesOneSeed):
     def advance(self, actions: list[Any]) -> None:
         waiting = self.pending.any()
@@ -41,7 +44,7 @@ class RewardsInReverse(_TakesOneSeed):
             self.rewards = self.rewards[::-1].copy()
 
 
-@mutant("rows_are_alike", sub_envs=False, **ALIKE)
+@mutant("rows_are_alike", may_fail=_MASKED, sub_envs=False, **ALIKE)
 class DrawnRewardsInReverse(RewardsInReverse):
     """Rewards that do not depend on actions, so that no action of another row shows."""
 

@@ -89,7 +89,7 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
 
 @error(
     needs=(*NEEDS, "own_generators", "repeatable"),
-    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset", "seed_works_again"),
 )
 def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:
     """A masked reset begins a new episode in the rows under the mask.
