@@ -35,12 +35,6 @@ def limits_by_row(record: Record) -> Iterator[Demand]:
     early = any(age < longest[i] for _, ages in cuts for i, age in ages.items())
     if len(cuts) < _FEWEST or not early:
         raise NotExercisedError("no rows of different ages were truncated")
-    if any(
-        episode.cut and episode.start.step and len(episode.steps) < longest[episode.row]
-        for episode in episodes(record)
-        if episode.by == "reset"
-    ):
-        raise NotExercisedError("the limit outlasts a reset of all rows, as a clock does")
     name = "dones" if record.family == "vec_env" else "truncations"
     ages = cuts[-1][1]
     stepped = [list(ages) for _, ages in cuts]
