@@ -22,6 +22,7 @@ from sb3compat.conformance.findings import (
     CheckError,
     MalformedError,
     NotExercisedError,
+    cut,
     said_by,
     short,
 )
@@ -70,7 +71,8 @@ class Demand:
             return self.words
         expected = short(self.like.value, 80)
         if expected.endswith("…"):
-            expected += difference(self.values[0].judged, self.like.value)
+            with suppress(Exception):  # `got` tells
+                expected += difference(self._evaluate(self.what), self.like.value)
         return f"{expected}, {self.words}"
 
     def holds(self) -> bool:
@@ -117,9 +119,12 @@ def difference(got: Any, expected: Any) -> str:
             places.append(next(key for key in keys if not _equal(got[key], expected[key])))
             got, expected = got[places[-1]], expected[places[-1]]
         a, b = np.asarray(got), np.asarray(expected)
-        unequal = [at for at in np.ndindex(a.shape) if not _equal(a[at], b[at])]
-        at = next((at for at in unequal if not _close(a[at], b[at])), unequal[0])
-        return f" (at {[*places, *at]}: {a[at].item()!r}, not {b[at].item()!r})"
+        unequal = (a != b) & ((a == a) | (b == b))
+        if a.shape == b.shape and (places or a.shape):
+            far = unequal & ~np.isclose(a, b) if a.dtype.kind == b.dtype.kind == "f" else unequal
+            at = tuple(np.argwhere(far if far.any() else unequal)[0].tolist())
+            one, other = (cut(str(array[at]), _PART) for array in (a, b))
+            return f" (at {[*places, *at]}: {one}, not {other})"
     return ""
 
 
@@ -186,7 +191,9 @@ def expect(
 # The file name in tracebacks of conditions.
 _CONDITION = "<condition>"
 _NAMES = {"np": np, **PRELUDE}
-_close, _equal = PRELUDE["close"], PRELUDE["equal"]
+_equal = PRELUDE["equal"]
+# So much is shown of a part.
+_PART = 40
 
 # A clause judges one record; a comparison judges it together with a variant of it.
 Clause = Callable[..., Iterator[Demand]]

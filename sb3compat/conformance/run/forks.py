@@ -2,7 +2,7 @@
 
 A fork has copies of the instances, as new as when they were made, at next to no cost. So there must
 be nothing in them that two processes would share, or that a fork lacks: open files and sockets,
-memory that is mapped as shared, and threads.
+memory that is mapped as shared, child processes and threads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,9 +22,9 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
-from sb3compat.conformance.program.instances import Instances, make_ahead
-from sb3compat.conformance.program.types import Factory
+from sb3compat.conformance.program.instances import counted, make_ahead
 from sb3compat.conformance.subject.pace import MADE_AHEAD
+from sb3compat.conformance.subject.subject import Subject
 
 _T = TypeVar("_T")
 
@@ -36,32 +37,46 @@ class Forks:
     """Forks of this process, in which a factory gives out instances that were made here.
 
     It is made before the factory is called for the first time.
+
+    Args:
+        before: What the process held before anything of the environment was imported.
     """
 
-    def __init__(self) -> None:
-        self._before = _held()
-        self._factory: Factory
+    def __init__(self, before: object) -> None:
+        self._before, self._threads = before, _threads()
+        self._subject: Subject
         self._instances: list[Any] = []
 
-    def prepare(self, factory: Factory) -> bool:
+    @property
+    def safe(self) -> bool:
+        """Whether a fork would share nothing with this process, and lack nothing.
+
+        Threads that libraries start as they are imported, and Python does not know, do no harm.
+        """
+        return held() == self._before and _threads() == self._threads
+
+    def prepare(self, subject: Subject) -> bool:
         """Make the instances; whether forks pay, and are safe.
 
         An exception of the factory is left for the checks to find.
         """
-        self._factory = factory
-        store, found = Instances(factory), list[Any]()
+        self._subject = subject
         with suppress(Exception):
-            while len(found) < MADE_AHEAD:
+            while len(self._instances) < MADE_AHEAD:
                 begin = time.perf_counter()
-                found.append(store.take(0, new=True)[0])
-                if time.perf_counter() - begin < _LONG or _held() != self._before:
+                self._instances.append(counted(subject.factory))
+                if time.perf_counter() - begin < _LONG or not self.safe:
                     break
             else:
-                self._instances = found
                 return True
-        for env in found:
-            store.end(env)
+        self.close()
         return False
+
+    def close(self) -> None:
+        """Close the instances."""
+        store = self._subject.instances()
+        while self._instances:
+            store.end(self._instances.pop())
 
     def run(self, function: Callable[[], _T]) -> _T:
         """What a function returns in a fork. If that dies, so does this process."""
@@ -82,19 +97,27 @@ class Forks:
 
     def _answer(self, out: Connection, function: Callable[[], object]) -> None:
         end_with_parent()
-        make_ahead(self._factory, self._instances)
+        make_ahead(self._subject.factory, self._instances)
         out.send_bytes(cloudpickle.dumps(function()))
 
 
-def _held() -> object:
-    """What a fork would share with this process, or lack."""
+def held() -> object:
+    """What a fork would share with this process, or lack: files, memory, children and threads."""
     try:
         files = sorted(os.listdir("/proc/self/fd"))
-        threads = len(os.listdir("/proc/self/task"))
         mapped = Path("/proc/self/maps").read_text().splitlines()
+        children = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
     except OSError:
         return object()  # it equals nothing: no forks where that is unknown
-    return files, threads, [line for line in mapped if " rw-s " in line]
+    shared = [line for line in mapped if " rw-s " in line]
+    return files, shared, "".join(children), threading.active_count()
+
+
+def _threads() -> int:
+    """The number of threads, also of those that Python does not know."""
+    with suppress(OSError):
+        return len(os.listdir("/proc/self/task"))
+    return 0
 
 
 def end_with_parent() -> None:

@@ -130,15 +130,14 @@ class ChildProcess:
             return replace(result, seconds=time.perf_counter() - begin)
 
     def _silence(self) -> float:
-        """How long a statement may take."""
+        """How long a statement may take; what is lost in a fork is tried again without one."""
         subject = self._subject
         slow = (
             _LIMIT_MAKES * (subject.make_seconds + subject.reset_seconds)
             + _LIMIT_STEPS * subject.step_seconds
         )
-        least = (
-            _KNOWN_TO_HANG if any(kind == "timeout" for kind, *_ in self._told) else _LEAST_LIMIT
-        )
+        known = subject.forked or any(kind == "timeout" for kind, *_ in self._told)
+        least = _KNOWN_TO_HANG if known else _LEAST_LIMIT
         return least + slow
 
     def _lost(self, check: Check, settings: Settings, error: ChildFailureError) -> Result:

@@ -18,9 +18,9 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.checking import made_records, run_check
-from sb3compat.conformance.run.forks import Forks, end_with_parent
+from sb3compat.conformance.run.forks import Forks, end_with_parent, held
 from sb3compat.conformance.run.report import Moment, Result
-from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME, timeline_of
+from sb3compat.conformance.run.reproduction import FACTORY_FAILS, NOT_EVERY_TIME, timeline_of
 from sb3compat.conformance.run.wire import receive, send
 from sb3compat.conformance.subject.examine import Given, look_at, try_out
 from sb3compat.conformance.subject.scout import scout
@@ -38,7 +38,8 @@ class Runner:
 
     Args:
         tell: Called with what is going on, and without a text while that goes on.
-        forking: Whether it may run in forks what takes long here.
+        held: What the process holds before anything of the environment is imported, if it may
+            run in forks what takes long here.
 
     Attributes:
         lost: False, as of `ChildProcess`: if a check hangs or dies, nothing is left of the run.
@@ -47,10 +48,10 @@ class Runner:
     lost = False
 
     def __init__(
-        self, tell: Callable[[str], None] = lambda text: None, *, forking: bool = False
+        self, tell: Callable[[str], None] = lambda text: None, *, held: object = None
     ) -> None:
-        self._tell, self._forking = tell, forking
-        self._forks: Forks
+        self._tell, self._held = tell, held
+        self._forks: Forks | None = None
         self._subject: Subject
         self._instances: Instances | None = None
         self._env: Any = None
@@ -67,7 +68,7 @@ class Runner:
 
     def look_at(self, given: Given) -> Subject:
         """Make the environment, and leave it open."""
-        self._forks = Forks()
+        self._forks = Forks(self._held) if self._held else None
         self._subject, self._env = look_at(**given)
         self._declared = given["declared"]
         return self._subject
@@ -93,10 +94,13 @@ class Runner:
     def scout(self, seconds: float) -> Subject:
         """Search the environment for ends of episodes."""
         self._subject = scout(self._subject, seconds, self._tell)
-        if self._forking and not self._subject.alone:
+        if self._subject.alone:
+            self._forks = None
+        if self._forks is not None:
             self._tell("making instances ahead, if that takes long")
-            forked = self._forks.prepare(self._subject.factory)
+            forked = self._forks.prepare(self._subject)
             self._subject = replace(self._subject, forked=forked)
+            self._forks = self._forks if forked else None
         return self._subject
 
     def run(self, check: Check, settings: Settings) -> Result:
@@ -104,13 +108,17 @@ class Runner:
         if self._instances is None:
             self._instances = self._subject.instances()
         run = partial(run_check, check, self._subject, settings, self._instances)
-        if not self._subject.forked or check.id in _ABOUT_MAKING:
+        if self._forks is None or check.id in _ABOUT_MAKING:
             return run()
         made_records(check, self._subject, settings, self._instances)
-        result = self._forks.run(run)
-        if NOT_EVERY_TIME not in result.message:
-            return result
-        # Instances made in the fork do not show it: it may be a fault of those made ahead.
+        if self._forks.safe:
+            result = self._forks.run(run)
+            if not any(text in result.message for text in (NOT_EVERY_TIME, FACTORY_FAILS)):
+                return result
+        # Those made ahead may be in the way, or at fault: begin once more, without them.
+        self._forks.close()
+        self._instances.close()
+        self._forks = self._instances = None
         self._subject = replace(self._subject, forked=False)
         return self.run(check, settings)
 
@@ -139,7 +147,7 @@ def serve() -> None:
         faulthandler.register(signal.SIGUSR1)
     end_with_parent()
     multiprocessing.set_forkserver_preload([_PRELOADED])
-    runner = Runner(lambda text: send(answers, cloudpickle.dumps(("tell", text))), forking=True)
+    runner = Runner(lambda text: send(answers, cloudpickle.dumps(("tell", text))), held=held())
     while message := receive(questions):
         method, arguments = cloudpickle.loads(message)
         try:

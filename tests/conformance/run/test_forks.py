@@ -5,8 +5,12 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ from conformance.specimens.registry import specimens
 from sb3compat.conformance import Report
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.run import child, forks
-from sb3compat.conformance.run.forks import Forks
+from sb3compat.conformance.run.forks import Forks, held
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.reproduction import timeline_of
 from sb3compat.conformance.run.runner import Runner
@@ -82,6 +86,18 @@ def starts_a_thread() -> TinyVecEnv:
     return WithAThread()
 
 
+def starts_a_process() -> TinyVecEnv:
+    command = [sys.executable, "-c", "import signal; signal.pause()"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+    class WithAProcess(TinyVecEnv):
+        def close(self) -> None:
+            process.kill()
+            process.wait()
+
+    return WithAProcess()
+
+
 def shares_memory() -> TinyVecEnv:
     env = TinyVecEnv()
     env.memory = mmap.mmap(-1, 8)  # type: ignore[attr-defined]
@@ -109,8 +125,8 @@ def test_each_fork_has_all_the_instances_as_they_were_made(eager: None) -> None:
             env.step_wait()
         return times, len(made)
 
-    forked = Forks()
-    assert forked.prepare(factory)
+    subject, forked = replace(examine(TinyVecEnv), factory=factory), Forks(held())
+    assert forked.prepare(subject)
     for _ in range(2):
         assert forked.run(use) == ([0.0] * (MADE_AHEAD + 1), MADE_AHEAD + 1)
     assert made == [os.getpid()] * MADE_AHEAD
@@ -127,20 +143,22 @@ def test_a_failure_is_run_again_on_instances_that_are_really_new(eager: None) ->
         timeline_of(subject, Settings(), ["env = make_env()"])
         return len(made)
 
-    subject, forked = examine(factory), Forks()
-    assert forked.prepare(factory)
+    subject, forked = examine(factory), Forks(held())
+    assert forked.prepare(subject)
     assert forked.run(replay) == len(made) + 1
 
 
 @pytest.mark.parametrize(
-    "factory", [opens_a_file, starts_a_thread, shares_memory, raises_later()], ids=str
+    "factory",
+    [opens_a_file, starts_a_thread, starts_a_process, shares_memory, raises_later()],
+    ids=str,
 )
 def test_instances_that_a_fork_would_share_or_lack_are_not_forked(
     factory: Any, eager: None
 ) -> None:
-    forked = Forks()
-    assert forked.prepare(TinyVecEnv)
-    assert not forked.prepare(factory)
+    subject, before = examine(TinyVecEnv), held()
+    assert Forks(before).prepare(subject)
+    assert not Forks(before).prepare(replace(subject, factory=factory))
 
 
 def test_where_only_one_instance_can_exist_there_is_one(eager: None) -> None:
@@ -156,7 +174,7 @@ def test_where_only_one_instance_can_exist_there_is_one(eager: None) -> None:
         def close(self) -> None:
             opened.remove(id(self))
 
-    runner = Runner(forking=True)
+    runner = Runner(held=held())
     declared = {"two_at_once": False}
     given: Given = {
         "factory": Alone,
@@ -179,7 +197,7 @@ def test_a_constructor_is_called_where_that_matters(eager: None) -> None:
 
 
 def test_quick_instances_are_not_made_ahead() -> None:
-    assert not Forks().prepare(TinyVecEnv)
+    assert not Forks(held()).prepare(examine(TinyVecEnv))
 
 
 def report_of(factory: Any, *, forked: bool) -> Report:
@@ -198,3 +216,43 @@ def test_forks_change_no_result(factory: Any, request: pytest.FixtureRequest) ->
 
 def told(report: Report) -> list[tuple[str, str, str]]:
     return [(each.check_id, each.status, each.message) for each in report.results]
+
+
+def test_instances_made_ahead_are_not_in_the_way(eager: None, tmp_path: Path) -> None:
+    class OneOfAFew(TinyVecEnv):
+        def __init__(self) -> None:
+            super().__init__()
+            free = (k for k in range(MADE_AHEAD) if not (tmp_path / str(k)).exists())
+            self.mine = tmp_path / str(next(free))
+            self.mine.touch()
+
+        def close(self) -> None:
+            self.mine.unlink(missing_ok=True)
+
+    report = report_of(OneOfAFew, forked=True)
+    assert {each.status for each in report.results} <= {"passed", "not_exercised", "skipped"}
+    assert not list(tmp_path.iterdir())
+
+
+class StartsAThreadLater(TinyVecEnv):
+    pool: ThreadPoolExecutor | None = None
+
+    def reset(self) -> Any:
+        self.pool = self.pool or ThreadPoolExecutor(1)
+        return super().reset()
+
+    def step_wait(self) -> Any:
+        assert self.pool is not None
+        return self.pool.submit(super().step_wait).result()
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+
+
+def test_no_process_is_lost_as_a_fork_lacks_threads(eager: None) -> None:
+    with Session(StartsAThreadLater, options=Options(only=FEW)) as session:
+        place: Any = session._place
+        first = place._child
+        assert all(session.result(check).status != "errored" for check in session.checks)
+        assert place._child is first
