@@ -88,7 +88,7 @@ class Forks:
         try:
             answer = answers.recv_bytes()
         except EOFError:
-            os._exit(1)
+            sys.exit(1)
         answers.close()
         fork.kill()  # threads of the environment may keep it from ending
         fork.join()
