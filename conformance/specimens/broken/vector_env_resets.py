@@ -305,7 +305,6 @@ class MaskedResetSeedsAllRows(RowsEnv):
 @mutant(
     "masked_reset_lets_others_go_on",
     options={"offset": 100},
-    untold="only those who know what a reset looks for can give it",
     lengths=(6, 9, 14),
 )
 class OptionsOfAMaskedResetForAll(RowsEnv):
@@ -345,6 +344,16 @@ class MaskedResetWithoutSeed(RowsEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         masked = "reset_mask" in (options or {})
         return super().reset(seed=None if masked else seed, options=options)
+
+
+@mutant("masked_reset_restarts_masked", options={"offset": 100})
+class MaskedResetWithoutOptions(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        options = options or {}
+        given = {"offset": options.get("offset", 0)}
+        if "reset_mask" in options:
+            given = {"reset_mask": options["reset_mask"]}
+        return super().reset(seed=seed, options=given)
 
 
 @mutant("masked_reset_restarts_masked", modes=("NextStep",))

@@ -139,12 +139,18 @@ class FramesShowAllRows(RowsEnv):
         return tuple(frame + np.uint8(4 * far % 200) for frame in super().render())
 
 
+@mutant("close_idempotent")
+class NeverSaysThatItIsClosed(RowsEnv):
+    def close(self, **kwargs: Any) -> None:
+        self.close_extras(**kwargs)
+
+
 class _ClosesItselfOnly(VectorWrapper):
     def close(self, **kwargs: Any) -> None:
         pass
 
 
-@mutant("close_closes_what_it_wraps", wrap=_ClosesItselfOnly)
+@mutant("close_closes_what_it_wraps", "close_idempotent", wrap=_ClosesItselfOnly)
 class WrapperClosesItselfOnly(RowsEnv):
     pass
 

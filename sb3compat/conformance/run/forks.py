@@ -53,7 +53,7 @@ class Forks:
 
         Threads that libraries start as they are imported, and Python does not know, do no harm.
         """
-        return held() == self._before and _threads() == self._threads
+        return held() == self._before and _threads() <= self._threads
 
     def prepare(self, subject: Subject) -> bool:
         """Make the instances; whether forks pay, and are safe.

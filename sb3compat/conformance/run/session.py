@@ -224,6 +224,7 @@ class Session:
             notes=(
                 *self.subject.notes,
                 *self._notes,
+                *_guessed(self.subject),
                 *_lacking(self.subject, self.checks),
                 *_by_design(self.checks, chosen),
                 *notes,
@@ -318,6 +319,14 @@ def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:
         for name, ids in names.items()
         if name in PROBED
     ]
+
+
+def _guessed(subject: Subject) -> list[str]:
+    """A note on options that the user has not given."""
+    if not subject.guessed:
+        return []
+    tried = f"Its reset looks for options; {subject.options} was tried."
+    return [f"{tried}{_way_out(subject, 'options')}"]
 
 
 def _by_design(checks: Iterable[Check], results: Mapping[str, Result]) -> list[str]:

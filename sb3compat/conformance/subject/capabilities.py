@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from importlib.util import find_spec
@@ -54,6 +54,8 @@ PROBED = (
 _MOST_STEPS, _FEW_STEPS = 20, 8
 # So many tries of a masked reset have to tell something, of so many.
 _ENOUGH, _TRIES = 3, 12
+# What an option may mean, whose name is known.
+_GUESSES = (1, 0, 0.5, 2)
 
 
 def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
@@ -202,8 +204,9 @@ _PROBE = "conformance_probe"
 
 def _tells_options(env: Any, family: Family) -> bool:
     """Whether it takes options, and infos have what the reset of each row returned."""
+    undo = None
     try:
-        PRELUDE["tell_options"](env)
+        undo = PRELUDE["tell_options"](env)
         if family == "vector_env":
             _, infos = env.reset(options={"probe": 1})
             return bool(len(infos["probe"]) == env.num_envs)
@@ -212,6 +215,9 @@ def _tells_options(env: Any, family: Family) -> bool:
         return all("probe" in info for info in env.unwrapped.reset_infos)
     except Exception:
         return False
+    finally:
+        if undo is not None:
+            undo()
 
 
 def asked_options(env: Any, family: Family) -> tuple[tuple[str, ...], bool]:
@@ -227,6 +233,31 @@ def asked_options(env: Any, family: Family) -> tuple[tuple[str, ...], bool]:
         unnamed = bool(options.names)
     names = (name for name in options.names if isinstance(name, str) and name != "reset_mask")
     return tuple(dict.fromkeys(names)), unnamed
+
+
+def guessed_options(env: Any, names: Iterable[str]) -> dict[str, Any] | None:
+    """An option of one of these names that resets of a `VectorEnv` understand, None if unknown."""
+    for options in ({name: value} for name in names for value in _GUESSES):
+        with suppress(Exception):
+            if _understands(env, options):
+                return options
+    return None
+
+
+def _understands(env: Any, options: Mapping[str, Any]) -> bool:
+    """Whether an option changes how episodes begin, and these go on as usual."""
+    equal, stacked = PRELUDE["equal"], PRELUDE["stacked"]
+    begins = ({}, dict(options), dict(options))
+    plain, one, again = (deepcopy(env.reset(seed=0, options=each)[0]) for each in begins)
+    seen, single = [one], env.single_action_space
+    for _ in range(_FEW_STEPS):
+        actions = stacked(single, [single.sample() for _ in range(env.num_envs)])
+        obs, _, *flags, _ = env.step(actions)
+        seen.append(obs)
+        if np.any(flags):  # its mode says what comes next
+            break
+    differs = equal(one, again) and not equal(plain, one)
+    return differs and all(obs in env.observation_space for obs in seen)
 
 
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says

@@ -13,7 +13,12 @@ from sb3compat.conformance.findings import FactoryError, Family, family_name, sh
 from sb3compat.conformance.program.instances import counted
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.conformance.subject.actions import candidates
-from sb3compat.conformance.subject.capabilities import asked_options, assumed, capabilities
+from sb3compat.conformance.subject.capabilities import (
+    asked_options,
+    assumed,
+    capabilities,
+    guessed_options,
+)
 from sb3compat.conformance.subject.interface import (
     check_attributes,
     check_factory,
@@ -137,6 +142,11 @@ def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject
         declared = {"options": subject.options is not None, **declared}
     found = capabilities(env, subject.family, declared)
     asked, unnamed = ((), False) if subject.workers else asked_options(env, subject.family)
+    if subject.family == "vector_env" and "options" not in declared:
+        subject = replace(subject, guess=guessed_options(env, asked))
+    if found["options"]:
+        asked = ()
+    elif subject.guess is not None:
+        found["options"], subject = True, replace(subject, options=subject.guess)
     known = {**subject.capabilities, **found}
-    asked = () if found["options"] else asked
     return replace(subject, capabilities=known, asked=asked, unnamed=unnamed)

@@ -42,7 +42,8 @@ class Subject:
         num_envs: The number of rows.
         mode: The value of its autoreset mode, for a `VectorEnv`.
         capabilities: Its capabilities, see `CAPABILITIES`.
-        options: Options that its `reset` understands.
+        options: Options that its `reset` understands: the user's, or `guess` if nothing else shows.
+        guess: Options that a `VectorEnv` seems to understand, if the user gave none.
         asked: The names of options that its `reset` looks for, if none were given.
         unnamed: Whether its `reset` looks for names of options, and does without each of them.
         reference: The factories of its single environments that the user gave, or None.
@@ -74,6 +75,7 @@ class Subject:
     mode: str | None
     capabilities: Mapping[str, bool]
     options: Mapping[str, Any] | None = None
+    guess: Mapping[str, Any] | None = None
     asked: tuple[str, ...] = ()
     unnamed: bool = False
     reference: Reference | None = None
@@ -99,6 +101,11 @@ class Subject:
     def referenced(self) -> bool:
         """Whether the single environments are known."""
         return self.reference is not None or bool(self.singles)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether its options are guessed: a row may begin so without them, too."""
+        return self.options is not None and self.guess is not None
 
     @property
     def alone(self) -> bool:

@@ -122,10 +122,11 @@ close_returns = error(source=CLOSE, after=())(life.close_returns)
     after=(*BASICS["vector_env"], "close_returns"),
 )
 def close_idempotent(scene: Scene) -> Iterator[Demand]:
-    """A second `close()` does nothing.
+    """`close()` sets `closed`, and a second one does nothing.
 
     Wrappers, `with` blocks and clean-up code all close, and an error there hides an earlier one.
-    Return at once if the environment is closed.
+    Return at once if the environment is closed. `VectorEnv.close` does both: leave that as it is,
+    and clean up in `close_extras`.
     """
     if scene.choose((False, True)):
         env, _ = scene.start()
@@ -134,6 +135,11 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     env.close()
     error = scene.caught(env.close).error
     yield expect("{0} is None", error, should="None: it is closed already")
+    if hasattr(env.live.unwrapped, "closed"):
+        closed = env.read("unwrapped.closed")
+        yield expect(
+            "{0}", closed, should="True: it is closed, and deleting it closes again if not"
+        )
 
 
 close_closes_what_it_wraps = error(

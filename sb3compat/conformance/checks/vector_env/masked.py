@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -70,10 +71,10 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     due, seed = env.due, scene.choose((None, scene.seed()))
     if due:
         twin.reset_rows(due, seed=seed)
-    if scene.subject.asked:
+    if scene.subject.asked and not scene.subject.guessed:
         scene.partly(_NO_OPTIONS)
     # Rows that are due would begin otherwise with the options.
-    options = (not due and scene.choose((None, scene.subject.options))) or {}
+    options = {} if due else _some_options(scene)
     mask = np.isin(np.arange(scene.n), [i, *due])
     env.reset(seed=seed, options={**options, "reset_mask": mask})
     scene.judged = True
@@ -94,9 +95,9 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
 def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:
     """A masked reset begins a new episode in the rows under the mask.
 
-    With a seed it is the episode that a reset of all rows with that seed begins, also right after
-    an end: the reset that was due in NEXT_STEP mode is cleared. If the mask is dropped, or applied
-    to the wrong rows, these rows stay in their old episodes.
+    With a seed it is the episode that a reset of all rows with that seed, and the same options,
+    begins, also right after an end: the reset that was due in NEXT_STEP mode is cleared. If the
+    mask is dropped, or applied to the wrong rows, these rows stay in their old episodes.
     """
     ending = scene.ending()
     env = scene.make()
@@ -104,11 +105,13 @@ def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:
     for _ in range(ending.steps - scene.choose(range(min(ending.steps - 1, 50) + 1))):
         last = env.go_on(act())
     i = scene.choose(last.ended or scene.rows)
-    seed = scene.seed()
-    why = "as in an environment reset with this seed"
-    one = env.reset_rows(sorted({i, *env.due}), seed=seed)
+    seed, options = scene.seed(), _some_options(scene)
+    why = f"as in an environment reset with this seed{' and these options' if options else ''}"
+    mask = np.isin(np.arange(scene.n), [i, *env.due])
+    one = env.reset(seed=seed, options={**options, "reset_mask": mask})
     twin = scene.make("twin")
-    yield from row_alike(env, one, twin, twin.reset(seed=seed), i, why)
+    other = twin.reset(seed=seed, options=options) if options else twin.reset(seed=seed)
+    yield from row_alike(env, one, twin, other, i, why)
     # `rows_independent` judges the influence of another row's end.
     ended = set(last.ended)
     for _ in range(2):
@@ -121,6 +124,11 @@ def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:
         ended = set(one.ended)
         if i in ended:
             return
+
+
+def _some_options(scene: Scene) -> Mapping[str, Any]:
+    """Options that change how an episode begins, if such are known, or none."""
+    return scene.choose((None, scene.subject.guess or scene.subject.options)) or {}
 
 
 @warning(needs=NEEDS)
