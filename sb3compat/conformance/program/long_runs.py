@@ -365,13 +365,13 @@ def tell_options(env):
     return undo
 
 
-def singles_of(make_env, n):
-    """Factories of the single environments of a DummyVecEnv; each is used once."""
+def singles_of(make_env, n, name):
+    """Factories of the single environments that an attribute has; each is used once."""
     pools = [[] for _ in range(n)]
 
     def make(i):
         if not pools[i]:
-            for pool, single in zip(pools, make_env().envs):  # noqa: B905
+            for pool, single in zip(pools, getattr(make_env(), name)):  # noqa: B905
                 pool.append(single)
         return pools[i].pop()
 

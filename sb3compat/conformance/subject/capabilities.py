@@ -247,8 +247,9 @@ def guessed_options(env: Any, names: Iterable[str]) -> dict[str, Any] | None:
 def _understands(env: Any, options: Mapping[str, Any]) -> bool:
     """Whether an option changes how episodes begin, and these go on as usual."""
     equal, stacked = PRELUDE["equal"], PRELUDE["stacked"]
-    begins = ({}, dict(options), dict(options))
-    plain, one, again = (deepcopy(env.reset(seed=0, options=each)[0]) for each in begins)
+    plain, one, again = (
+        deepcopy(env.reset(seed=0, options=dict(given))[0]) for given in ({}, options, options)
+    )
     seen, single = [one], env.single_action_space
     for _ in range(_FEW_STEPS):
         actions = stacked(single, [single.sample() for _ in range(env.num_envs)])

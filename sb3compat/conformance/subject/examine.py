@@ -29,7 +29,7 @@ from sb3compat.conformance.subject.interface import (
 )
 from sb3compat.conformance.subject.pace import rough
 from sb3compat.conformance.subject.scout import scout
-from sb3compat.conformance.subject.singles import known_singles
+from sb3compat.conformance.subject.singles import kept_singles, known_singles
 from sb3compat.conformance.subject.subject import Subject
 
 
@@ -108,9 +108,7 @@ def look_at(
         single = env.action_space if kind == "vec_env" else env.single_action_space
         found = {**assumed(env, kind), **declared}
         told = reference is not None or not found["two_at_once"]
-        # Alone, a row does not see what others have done to a world that they share.
-        apart = all(declared.get(name, True) for name in ("reference", "separate_rows"))
-        singles = known_singles(env) if apart and not told else ""
+        singles = known_singles(env) if _apart(declared) and not told else ""
         subject = Subject(
             factory=factory,
             family=kind,
@@ -135,8 +133,24 @@ def look_at(
     return subject, env
 
 
+def _apart(declared: Mapping[str, bool]) -> bool:
+    """Whether a row may be held against a single environment.
+
+    Alone, that does not see what other rows have done to a world that they share.
+    """
+    return all(declared.get(name, True) for name in ("reference", "separate_rows"))
+
+
 def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
     """Find out by trying what the environment can do; it may hang in that, or die."""
+    if (
+        subject.family == "vec_env"
+        and _apart(declared)
+        and not (subject.referenced or subject.alone)
+    ):
+        singles = kept_singles(env, subject.factory)
+        known = {**subject.capabilities, "reference": bool(singles)}
+        subject = replace(subject, singles=singles, capabilities=known)
     if subject.options is not None or subject.workers:
         # Rows in other processes would arrive here as copies.
         declared = {"options": subject.options is not None, **declared}

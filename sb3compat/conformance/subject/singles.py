@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -13,11 +14,16 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
+from sb3compat.conformance.program.instances import counted
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.types import Factory, Reference
 
-# Steps that rows and what their specs make are compared for.
-_STEPS = 30
+# Rows and single environments are compared for so many steps, and on to so many ends of those
+# that a VecEnv of its own kind keeps, if they come in time.
+_STEPS, _MOST_STEPS, _ENDS = 30, 1000, 4
+_MOST_SECONDS = 2.0
+# The attributes of which new ones are made; another attribute has single environments.
+_TOLD = ("env_fns", "spec")
 
 
 def known_singles(env: Any) -> str:
@@ -36,6 +42,33 @@ def known_singles(env: Any) -> str:
     # In the mode "different" observations are not batched as those of the first one.
     spaces = env.observation_space, env.single_observation_space, env.num_envs
     return "env_fns" if PRELUDE["batched"](*spaces) else ""
+
+
+def kept_singles(env: Any, factory: Factory) -> str:
+    """As `known_singles`, for a VecEnv of its own kind that keeps single environments.
+
+    They count if its rows do what those of another instance do. What the infos of an ending step
+    have may still be wrong.
+    """
+    name = next((name for name, kept in vars(env).items() if _are_rows(kept, env.num_envs)), "")
+    if not name:
+        return ""
+    another = counted(factory)
+    try:
+        return name if _alike(env, getattr(another, name), _ENDS) else ""
+    except Exception:  # they take other actions, or no seeds
+        return ""
+    finally:
+        with suppress(Exception):
+            another.close()
+
+
+def _are_rows(kept: object, num_envs: int) -> bool:
+    singles = kept if isinstance(kept, list | tuple) else []
+    return (
+        all(isinstance(each, gym.Env) for each in singles)
+        and len({id(each) for each in singles}) == num_envs
+    )
 
 
 def _as_specified(env: Any) -> bool:
@@ -59,29 +92,35 @@ def _as_specified(env: Any) -> bool:
                 single.close()
 
 
-def _alike(env: Any, singles: Sequence[Any]) -> bool:
-    close, row = PRELUDE["close"], PRELUDE["row"]
+def _alike(env: Any, singles: Sequence[Any], ends: int = 0) -> bool:
+    """Whether rows return what single environments do, for so many ends at least.
+
+    What the infos of an ending step have is not compared.
+    """
+    starts_like, row = PRELUDE["starts_like"], PRELUDE["row"]
     env.seed(0)
-    obs = env.reset()
-    alone = [single.reset(seed=i)[0] for i, single in enumerate(singles)]
+    obs, infos = env.reset(), env.reset_infos
+    alone = [single.reset(seed=i) for i, single in enumerate(singles)]
     space = env.action_space
     space.seed(0)
-    for _ in range(_STEPS):
-        if not all(close(row(obs, i), single) for i, single in enumerate(alone)):
+    begin, steps = time.perf_counter(), 0
+    while steps < _STEPS or ends > 0:
+        late = steps == _MOST_STEPS or time.perf_counter() - begin > _MOST_SECONDS
+        rows = ((row(obs, i), infos[i]) for i in range(len(singles)))
+        if late or not all(map(starts_like, rows, alone)):
             return False
         actions = np.stack([space.sample() for _ in singles])
-        obs, rewards, dones, _ = env.step(actions)
+        obs, rewards, dones, infos = env.step(actions)
         results = [single.step(action) for single, action in zip(singles, actions, strict=True)]
-        if not all(
-            close(reward, result[1]) for reward, result in zip(rewards, results, strict=True)
-        ):
+        if not PRELUDE["close"](rewards, np.array([result[1] for result in results])):
             return False
         if dones.tolist() != [bool(result[2] or result[3]) for result in results]:
             return False
         alone = [
-            single.reset()[0] if done else result[0]
+            (single.reset()[0], {}) if done else (result[0], result[4])
             for single, done, result in zip(singles, dones, results, strict=True)
         ]
+        steps, ends = steps + 1, ends - int(dones.sum())
     return True
 
 
@@ -91,10 +130,10 @@ def reference_of(
     """The factories of the single environments: the user's, or else those that are known."""
     if given is not None or not singles:
         return given
-    if singles == "envs":
-        made: Reference = PRELUDE["singles_of"](factory, num_envs)
-        return made
-    return _told(factory)
+    if singles in _TOLD:
+        return _told(factory)
+    made: Reference = PRELUDE["singles_of"](factory, num_envs, singles)
+    return made
 
 
 @lru_cache(maxsize=4)
@@ -105,6 +144,6 @@ def _told(factory: Factory) -> Reference:
 
 def reference_line(singles: str, num_envs: int) -> str:
     """The statement that defines `reference` in a script."""
-    if singles == "envs":
-        return f"reference = singles_of(make_env, {num_envs})"
-    return "reference = singles_told(make_env)"
+    if singles in _TOLD:
+        return "reference = singles_told(make_env)"
+    return f"reference = singles_of(make_env, {num_envs}, {singles!r})"
