@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -53,14 +53,11 @@ def kept_singles(env: Any, factory: Factory) -> str:
     name = next((name for name, kept in vars(env).items() if _are_rows(kept, env.num_envs)), "")
     if not name:
         return ""
-    another = counted(factory)
     try:
-        return name if _alike(env, getattr(another, name), _ENDS) else ""
-    except Exception:  # they take other actions, or no seeds
+        with closing(counted(factory)) as another:
+            return name if _alike(env, getattr(another, name), _ENDS) else ""
+    except Exception:  # they take other actions, or no seeds; or there is no second instance
         return ""
-    finally:
-        with suppress(Exception):
-            another.close()
 
 
 def _are_rows(kept: object, num_envs: int) -> bool:
