@@ -132,7 +132,9 @@ class Points(Base):  # type: ignore[misc]
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.num_envs: Any = self.config.rows
-        self.envs: list[Any] = [self.make_row(row) for row in range(self.num_envs)]
+        # An array: a list of them would be taken for their reference.
+        self.envs: Any = np.empty(self.num_envs, object)
+        self.envs[:] = [self.make_row(row) for row in range(self.num_envs)]
         self.observation_space = self.envs[0].observation_space
         self.action_space = self.envs[0].action_space
         self.render_mode = self.envs[0].render_mode

@@ -127,6 +127,15 @@ class TruncatedAlthoughTerminated(Points):
         return truncated
 
 
+@mutant("truncated_flag_exclusive", referenced=False)
+class TruncatedAlthoughTerminatedByItsRows(TruncatedAlthoughTerminated):
+    """A list of single environments says what its rows should do."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.rows = list(self.envs)
+
+
 @mutant("truncated_flag_at_truncations_only", referenced=False)
 class TruncatedAlthoughItSaysTerminated(Points):
     terminated = False

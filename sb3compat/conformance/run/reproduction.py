@@ -143,11 +143,6 @@ def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> t
     return _replay(subject, settings, Failure("failed", "", "", tuple(lines), None))[1]
 
 
-def repeats(subject: Subject, settings: Settings, failure: Failure) -> bool:
-    """Whether a program that failed fails in the same way again, with new instances."""
-    return _replay(subject, settings, failure)[0] is not None
-
-
 def _replay(
     subject: Subject, settings: Settings, failure: Failure, row: int | None = None
 ) -> tuple[Plain | None, tuple[Moment, ...]]:

@@ -143,11 +143,8 @@ def _apart(declared: Mapping[str, bool]) -> bool:
 
 def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
     """Find out by trying what the environment can do; it may hang in that, or die."""
-    if (
-        subject.family == "vec_env"
-        and _apart(declared)
-        and not (subject.referenced or subject.alone)
-    ):
+    simple = subject.family == "vec_env" and not subject.workers and not subject.alone
+    if simple and _apart(declared) and not subject.referenced:
         singles = kept_singles(env, subject.factory)
         known = {**subject.capabilities, "reference": bool(singles)}
         subject = replace(subject, singles=singles, capabilities=known)

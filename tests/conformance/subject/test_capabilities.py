@@ -17,6 +17,7 @@ from conformance.specimens.rows_env import Form, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat import to_sb3
+from sb3compat.conformance import check_vector_env
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
@@ -196,3 +197,53 @@ def test_options_that_a_reset_looks_for_are_known_by_name() -> None:
     report = here(Levels, only=("options_reach_env", "num_envs_positive"))
     (note,) = (note for note in report.notes if "options" in note)
     assert """--reset-options '{"level": ..., "start": ...}', in Python options={""" in note
+
+
+class Doors(RowsEnv):
+    """It begins at one of two doors, or at the one that an option names."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        options = options or {}
+        given = {name: options[name] for name in ("door", "reset_mask") if name in options}
+        return super().reset(seed=seed, options=given)
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        info = super().begin(i, seed, {})
+        row = self.rows[i]
+        door = row.np_random.integers(2) if "door" not in options else 1 / options["door"]
+        row.x = row.start = float(door)
+        self.obs[i] = row.observe()
+        return info
+
+
+class NoDoors(Doors):
+    """Its option is refused, or makes no difference."""
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        if options.get("door", 1) > 1:
+            raise ValueError("there are two")
+        return super().begin(i, seed, {})
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_an_option_that_a_reset_understands_is_guessed(mode: str) -> None:
+    form = Form(mode=mode, sub_envs=False, lengths=(2, 3, 5))
+    subject = examine(lambda: Doors(form), seconds=None)
+    assert subject.options == subject.guess == {"door": 1}
+    # It is one that a row may begin with anyway.
+    only = ("options_*", "masked_*")
+    report = check_vector_env(lambda: Doors(form), on_fail=None, isolate=False, only=only)
+    assert all(result.status not in ("failed", "errored") for result in report.results)
+    (note,) = (note for note in report.notes if "options" in note)
+    assert "{'door': 1} was tried" in note
+    assert examine(lambda: NoDoors(form), seconds=None).guess is None
+    assert examine(lambda: Doors(form), seconds=None, declared={"options": False}).options is None
+    assert examine(lambda: Doors(form), seconds=None, options={"door": 2}).guess is None
+
+
+def test_a_guess_needs_no_rows_that_show_no_options() -> None:
+    """Where infos show a probe option, that is passed; masked resets have the guess as well."""
+    subject = examine(lambda: Doors(Form()), seconds=None)
+    assert subject.options is None
+    assert subject.guess == {"door": 1}
+    assert not subject.guessed

@@ -9,6 +9,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+from conformance.specimens.points import Config, Points
 from sb3compat.conformance.run.reproduction import reproduction
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
@@ -92,10 +93,97 @@ def test_those_of_other_classes_are_not() -> None:
         assert not examine(factory, seconds=None).referenced
 
 
+class Kept(Points):
+    def __init__(self) -> None:
+        super().__init__(Config(lengths=self.lengths))
+        self.rows = list(self.envs)
+
+    lengths: tuple[int, ...] = (3, 4, 5)
+
+
+class CutShort(Kept):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if self.envs[i].unwrapped.time == 2:
+            info["terminal_observation"], done, obs = obs, True, self.autoreset(i)
+        return obs, reward, done, info
+
+
+class Scaled(Kept):
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        return obs, rewards * 2, dones, infos
+
+
+class Reversed(Kept):
+    def batch(self, observations: list[Any]) -> Any:
+        return super().batch(observations)[:, ::-1]
+
+
+class ToldOtherwise(Kept):
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        return obs, rewards, dones, [{} for _ in infos]
+
+
+class BegunOtherwise(Kept):
+    def autoreset(self, i: int) -> Any:
+        super().autoreset(i)
+        return super().autoreset(i)
+
+
+class ToldOtherwiseByResets(Kept):
+    def reset(self) -> Any:
+        obs = super().reset()
+        self.reset_infos = [{} for _ in self.envs]
+        return obs
+
+
+class Endless(Kept):
+    lengths = (10_000,)
+
+
+class OneForAll(Kept):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = [self.envs[0]] * self.num_envs
+
+
+def test_those_that_a_vec_env_keeps_are_compared_with() -> None:
+    subject = examine(Kept, seconds=None)
+    assert subject.singles == "rows"
+    assert subject.capabilities["reference"]
+    assert {result.status for result in judge(subject, only=["rows_match_reference"]).values()} == {
+        "passed"
+    }
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [
+        CutShort, Scaled, Reversed, ToldOtherwise, BegunOtherwise, ToldOtherwiseByResets, Endless,
+        OneForAll,
+    ],
+)  # fmt: skip
+def test_those_that_a_vec_env_keeps_count_only_if_its_rows_do_what_they_do(factory: Any) -> None:
+    assert not examine(factory, seconds=None).referenced
+
+
+def test_those_that_a_vec_env_keeps_need_a_second_instance() -> None:
+    made: list[Kept] = []
+
+    def once() -> Kept:
+        if made:
+            raise RuntimeError("the port is taken")
+        made.append(Kept())
+        return made[0]
+
+    assert not examine(once, seconds=None).referenced
+
+
 @pytest.mark.parametrize("name", ["reference", "separate_rows"])
 def test_a_declaration_wins(name: str) -> None:
     """A row of a world that all rows share does not do what its single environment does alone."""
-    assert not examine(sync, seconds=None, declared={name: False}).referenced
+    for factory in (sync, Kept):
+        assert not examine(factory, seconds=None, declared={name: False}).referenced
 
 
 @pytest.mark.parametrize("factory", [sync, dummy, subproc])
