@@ -330,8 +330,8 @@ def test_what_a_helper_has_changed_is_undone_before_others_use_the_instance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     undone: list[Any] = []
-    monkeypatch.setitem(PRELUDE, "tell_options", lambda env: partial(undone.append, env))
     subject = replace(examine(TinyVecEnv), shared=True)
+    monkeypatch.setitem(PRELUDE, "tell_options", lambda env: partial(undone.append, env))
     instances = subject.instances()
     scene = Scene(subject, instances, Draws(), lambda: None, lambda text: None)
     env = scene.make()
