@@ -94,7 +94,7 @@ def _alike(env: Any, singles: Sequence[Any], ends: int = 0) -> bool:
 
     What the infos of an ending step have is not compared.
     """
-    starts_like, row = PRELUDE["starts_like"], PRELUDE["row"]
+    close, carries, row = map(PRELUDE.__getitem__, ("close", "carries", "row"))
     env.seed(0)
     obs, infos = env.reset(), env.reset_infos
     alone = [single.reset(seed=i) for i, single in enumerate(singles)]
@@ -103,13 +103,15 @@ def _alike(env: Any, singles: Sequence[Any], ends: int = 0) -> bool:
     begin, steps = time.perf_counter(), 0
     while steps < _STEPS or ends > 0:
         late = steps == _MOST_STEPS or time.perf_counter() - begin > _MOST_SECONDS
-        rows = ((row(obs, i), infos[i]) for i in range(len(singles)))
-        if late or not all(map(starts_like, rows, alone)):
+        if late or not all(
+            close(row(obs, i), first) and carries(infos[i], info)
+            for i, (first, info) in enumerate(alone)
+        ):
             return False
         actions = np.stack([space.sample() for _ in singles])
         obs, rewards, dones, infos = env.step(actions)
         results = [single.step(action) for single, action in zip(singles, actions, strict=True)]
-        if not PRELUDE["close"](rewards, np.array([result[1] for result in results])):
+        if not close(rewards, np.array([result[1] for result in results])):
             return False
         if dones.tolist() != [bool(result[2] or result[3]) for result in results]:
             return False

@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens.points import Config, Points
+from conformance.specimens.points import Config, Point, Points
 from sb3compat.conformance.run.reproduction import reproduction
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
@@ -101,6 +102,20 @@ class Kept(Points):
     lengths: tuple[int, ...] = (3, 4, 5)
 
 
+class Wide(Point):
+    def observe(self) -> Any:
+        return self.point
+
+
+class Narrowed(Kept):
+    """It casts what its single environments return."""
+
+    row = Wide
+
+    def batch(self, observations: list[Any]) -> Any:
+        return super().batch(observations).astype(np.float32)
+
+
 class CutShort(Kept):
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)
@@ -147,8 +162,9 @@ class OneForAll(Kept):
         self.rows = [self.envs[0]] * self.num_envs
 
 
-def test_those_that_a_vec_env_keeps_are_compared_with() -> None:
-    subject = examine(Kept, seconds=None)
+@pytest.mark.parametrize("factory", [Kept, Narrowed])
+def test_those_that_a_vec_env_keeps_are_compared_with(factory: Any) -> None:
+    subject = examine(factory, seconds=None)
     assert subject.singles == "rows"
     assert subject.capabilities["reference"]
     assert {result.status for result in judge(subject, only=["rows_match_reference"]).values()} == {
