@@ -132,7 +132,7 @@ class Points(Base):  # type: ignore[misc]
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.num_envs: Any = self.config.rows
-        # An array: a list of them would be taken for their reference.
+        # An array: a list of them would be taken for their reference, see `Kept`.
         self.envs: Any = np.empty(self.num_envs, object)
         self.envs[:] = [self.make_row(row) for row in range(self.num_envs)]
         self.observation_space = self.envs[0].observation_space
@@ -291,6 +291,14 @@ class Points(Base):  # type: ignore[misc]
         for env in self.envs:
             env.close()
         self.closed = True
+
+
+class Kept(Points):
+    """They are in a list, in which the kit finds them."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config)
+        self.rows = list(self.envs)
 
 
 def stack(parts: Any, space: Any) -> Any:

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing
 
-from conformance.specimens.points import Config, Points
+from conformance.specimens.points import Config, Kept, Points
 from conformance.specimens.registry import vec_env_mutant as mutant
 
 # Sub-environments
@@ -114,7 +114,7 @@ class WrappedInEverything(Points):
 
 
 @mutant("env_is_wrapped_per_row")
-class SeesTheOutermostWrapper(Points):
+class SeesTheOutermostWrapper(Kept):
     def make_row(self, row: int) -> Any:
         return OrderEnforcing(super().make_row(row), disable_render_order_enforcing=True)
 
@@ -123,7 +123,7 @@ class SeesTheOutermostWrapper(Points):
 
 
 @mutant("env_is_wrapped_per_row")
-class DeniesTheMonitor(Points):
+class DeniesTheMonitor(Kept):
     def make_row(self, row: int) -> Any:
         from stable_baselines3.common.monitor import Monitor
 
@@ -133,22 +133,8 @@ class DeniesTheMonitor(Points):
         return wrapper_class.__name__ != "Monitor" and super().is_wrapped(env, wrapper_class)
 
 
-class _Games(Points):
-    """Keeps its rows under a name of its own."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        self.games = self.envs
-        del self.envs
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "envs":
-            return self.games
-        raise AttributeError(name)
-
-
 @mutant("env_is_wrapped_per_row")
-class NeverWrapped(_Games):
+class NeverWrapped(Kept):
     def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
         return False
 
@@ -232,16 +218,7 @@ class _Holds(gym.Wrapper[Any, Any, Any, Any]):
 
 
 @mutant("close_closes_what_it_wraps")
-class LeavesItsRowsOpen(Points):
-    def make_row(self, row: int) -> Any:
-        return _Holds(super().make_row(row))
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@mutant("close_closes_what_it_wraps")
-class LeavesItsGamesOpen(_Games):
+class LeavesItsRowsOpen(Kept):
     def make_row(self, row: int) -> Any:
         return _Holds(super().make_row(row))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from conformance.specimens.points import Config, Points
+from conformance.specimens.points import Config, Kept, Points
 from conformance.specimens.registry import vec_env_mutant as mutant
 
 # The end of an episode
@@ -128,12 +128,8 @@ class TruncatedAlthoughTerminated(Points):
 
 
 @mutant("truncated_flag_exclusive", referenced=False)
-class TruncatedAlthoughTerminatedByItsRows(TruncatedAlthoughTerminated):
+class TruncatedAlthoughTerminatedByItsRows(TruncatedAlthoughTerminated, Kept):
     """A list of single environments says what its rows should do."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.rows = list(self.envs)
 
 
 @mutant("truncated_flag_at_truncations_only", referenced=False)

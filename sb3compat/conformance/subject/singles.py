@@ -50,22 +50,16 @@ def kept_singles(env: Any, factory: Factory) -> str:
     They count if its rows do what those of another instance do. What the infos of an ending step
     have may still be wrong.
     """
-    name = next((name for name, kept in vars(env).items() if _are_rows(kept, env.num_envs)), "")
-    if not name:
+    kept = [id(single) for single in PRELUDE["singles_in"](env)]
+    lists = {name: value for name, value in vars(env).items() if isinstance(value, list | tuple)}
+    name = next((name for name, value in lists.items() if [*map(id, value)] == kept), "")
+    if not name or len({*kept}) < env.num_envs:
         return ""
     try:
         with closing(counted(factory)) as another:
             return name if _alike(env, getattr(another, name), _ENDS) else ""
     except Exception:  # they take other actions, or no seeds; or there is no second instance
         return ""
-
-
-def _are_rows(kept: object, num_envs: int) -> bool:
-    singles = kept if isinstance(kept, list | tuple) else []
-    return (
-        all(isinstance(each, gym.Env) for each in singles)
-        and len({id(each) for each in singles}) == num_envs
-    )
 
 
 def _as_specified(env: Any) -> bool:

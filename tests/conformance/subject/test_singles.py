@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.specimens.points import Config, Point, Points
+from conformance.specimens.points import Config, Kept, Point
 from sb3compat.conformance.run.reproduction import reproduction
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
@@ -94,14 +94,6 @@ def test_those_of_other_classes_are_not() -> None:
         assert not examine(factory, seconds=None).referenced
 
 
-class Kept(Points):
-    def __init__(self) -> None:
-        super().__init__(Config(lengths=self.lengths))
-        self.rows = list(self.envs)
-
-    lengths: tuple[int, ...] = (3, 4, 5)
-
-
 class Wide(Point):
     def observe(self) -> Any:
         return self.point
@@ -152,8 +144,8 @@ class ToldOtherwiseByResets(Kept):
         return obs
 
 
-class Endless(Kept):
-    lengths = (10_000,)
+def endless() -> Any:
+    return Kept(Config(lengths=(10_000,)))
 
 
 class OneForAll(Kept):
@@ -175,7 +167,7 @@ def test_those_that_a_vec_env_keeps_are_compared_with(factory: Any) -> None:
 @pytest.mark.parametrize(
     "factory",
     [
-        CutShort, Scaled, Reversed, ToldOtherwise, BegunOtherwise, ToldOtherwiseByResets, Endless,
+        CutShort, Scaled, Reversed, ToldOtherwise, BegunOtherwise, ToldOtherwiseByResets, endless,
         OneForAll,
     ],
 )  # fmt: skip

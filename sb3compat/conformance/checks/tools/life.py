@@ -34,7 +34,11 @@ def close_returns(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     scene.caught(env.reset)
     others = [scene.make("other")] if scene.choose((False, True)) else []
-    others = [each for each in others if not any(call.failure for call in _begun(each))]
+    others = [
+        each
+        for each in others
+        if all(call.failure is None and call.complete for call in _begun(each))
+    ]
     before = [_repeated(each) for each in others]
     error = env.within(2 + round(10 * scene.subject.make_seconds), env.close).error
     if isinstance(error.value, str):
