@@ -143,11 +143,6 @@ def _apart(declared: Mapping[str, bool]) -> bool:
 
 def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
     """Find out by trying what the environment can do; it may hang in that, or die."""
-    simple = subject.family == "vec_env" and not subject.workers and not subject.alone
-    if simple and _apart(declared) and not subject.referenced:
-        singles = kept_singles(env, subject.factory)
-        known = {**subject.capabilities, "reference": bool(singles)}
-        subject = replace(subject, singles=singles, capabilities=known)
     if subject.options is not None or subject.workers:
         # Rows in other processes would arrive here as copies.
         declared = {"options": subject.options is not None, **declared}
@@ -159,5 +154,10 @@ def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject
         asked = ()
     elif subject.guess is not None:
         found["options"], subject = True, replace(subject, options=subject.guess)
+    simple = subject.family == "vec_env" and not subject.workers and not subject.alone
+    if simple and _apart(declared) and not subject.referenced:
+        # This comes last: a second instance may be in the way of the first.
+        singles = kept_singles(env, subject.factory)
+        found["reference"], subject = bool(singles), replace(subject, singles=singles)
     known = {**subject.capabilities, **found}
     return replace(subject, capabilities=known, asked=asked, unnamed=unnamed)

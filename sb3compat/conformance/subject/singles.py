@@ -18,9 +18,9 @@ from sb3compat.conformance.program.instances import counted
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.types import Factory, Reference
 
-# Rows and single environments are compared for so many steps, and on to so many ends of those
-# that a VecEnv of its own kind keeps, if they come in time.
-_STEPS, _MOST_STEPS, _ENDS = 30, 1000, 4
+# Rows and single environments are compared for so many steps, and on to so many truncations of
+# those that a VecEnv of its own kind keeps, if they come in time: it may have a limit of its own.
+_STEPS, _MOST_STEPS, _CUTS = 30, 1000, 3
 _MOST_SECONDS = 2.0
 # The attributes of which new ones are made; another attribute has single environments.
 _TOLD = ("env_fns", "spec")
@@ -51,13 +51,14 @@ def kept_singles(env: Any, factory: Factory) -> str:
     have may still be wrong.
     """
     kept = [id(single) for single in PRELUDE["singles_in"](env)]
-    lists = {name: value for name, value in vars(env).items() if isinstance(value, list | tuple)}
+    held = getattr(env, "__dict__", {}).items()
+    lists = {name: value for name, value in held if isinstance(value, list | tuple)}
     name = next((name for name, value in lists.items() if [*map(id, value)] == kept), "")
     if not name or len({*kept}) < env.num_envs:
         return ""
     try:
         with closing(counted(factory)) as another:
-            return name if _alike(env, getattr(another, name), _ENDS) else ""
+            return name if _alike(env, getattr(another, name), _CUTS) else ""
     except Exception:  # they take other actions, or no seeds; or there is no second instance
         return ""
 
@@ -83,8 +84,8 @@ def _as_specified(env: Any) -> bool:
                 single.close()
 
 
-def _alike(env: Any, singles: Sequence[Any], ends: int = 0) -> bool:
-    """Whether rows return what single environments do, for so many ends at least.
+def _alike(env: Any, singles: Sequence[Any], cuts: int = 0) -> bool:
+    """Whether rows return what single environments do, for so many truncations at least.
 
     What the infos of an ending step have is not compared.
     """
@@ -95,7 +96,7 @@ def _alike(env: Any, singles: Sequence[Any], ends: int = 0) -> bool:
     space = env.action_space
     space.seed(0)
     begin, steps = time.perf_counter(), 0
-    while steps < _STEPS or ends > 0:
+    while steps < _STEPS or cuts > 0:
         late = steps == _MOST_STEPS or time.perf_counter() - begin > _MOST_SECONDS
         if late or not all(
             close(row(obs, i), first) and carries(infos[i], info)
@@ -113,7 +114,7 @@ def _alike(env: Any, singles: Sequence[Any], ends: int = 0) -> bool:
             (single.reset()[0], {}) if done else (result[0], result[4])
             for single, done, result in zip(singles, dones, results, strict=True)
         ]
-        steps, ends = steps + 1, ends - int(dones.sum())
+        steps, cuts = steps + 1, cuts - sum(bool(result[3]) for result in results)
     return True
 
 

@@ -148,6 +148,11 @@ def endless() -> Any:
     return Kept(Config(lengths=(10_000,)))
 
 
+def terminating() -> Any:
+    """It may have a time limit of its own, which no episode has reached."""
+    return Kept(Config(ends=("terminated",)))
+
+
 class OneForAll(Kept):
     def __init__(self) -> None:
         super().__init__()
@@ -168,6 +173,7 @@ def test_those_that_a_vec_env_keeps_are_compared_with(factory: Any) -> None:
     "factory",
     [
         CutShort, Scaled, Reversed, ToldOtherwise, BegunOtherwise, ToldOtherwiseByResets, endless,
+        terminating,
         OneForAll,
     ],
 )  # fmt: skip
