@@ -368,10 +368,12 @@ def tell_options(env):
 def singles_of(make_env, n, name):
     """Factories of the single environments that an attribute has; each is used once."""
     pools = [[] for _ in range(n)]
+    kept = []  # it may close them when it is deleted
 
     def make(i):
         if not pools[i]:
-            for pool, single in zip(pools, getattr(make_env(), name)):  # noqa: B905
+            kept.append(make_env())
+            for pool, single in zip(pools, getattr(kept[-1], name)):  # noqa: B905
                 pool.append(single)
         return pools[i].pop()
 

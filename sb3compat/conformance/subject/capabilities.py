@@ -235,20 +235,29 @@ def asked_options(env: Any, family: Family) -> tuple[tuple[str, ...], bool]:
     return tuple(dict.fromkeys(names)), unnamed
 
 
-def guessed_options(env: Any, names: Iterable[str]) -> dict[str, Any] | None:
-    """An option of one of these names that resets of a `VectorEnv` understand, None if unknown."""
+def guessed_options(env: Any, names: Iterable[str], *, masked: bool) -> dict[str, Any] | None:
+    """An option of one of these names that resets of a `VectorEnv` understand, None if unknown.
+
+    Args:
+        env: The environment.
+        names: The names that its reset looks for.
+        masked: Whether it resets the rows under a mask; such resets have to understand it, too.
+    """
     for options in ({name: value} for name in names for value in _GUESSES):
         with suppress(Exception):
             if _understands(env, options):
+                if masked:
+                    mask = np.arange(env.num_envs) == 0
+                    env.reset(seed=0, options={**options, "reset_mask": mask})
                 return options
     return None
 
 
 def _understands(env: Any, options: Mapping[str, Any]) -> bool:
-    """Whether an option changes how episodes begin, and these go on as usual."""
+    """Whether an option changes how episodes begin for one reset, and these go on as usual."""
     equal, stacked = PRELUDE["equal"], PRELUDE["stacked"]
-    plain, one, again = (
-        deepcopy(env.reset(seed=0, options=dict(given))[0]) for given in ({}, options, options)
+    plain, again, later, one = (
+        deepcopy(env.reset(seed=0, options=dict(given))[0]) for given in ({}, options, {}, options)
     )
     seen, single = [one], env.single_action_space
     for _ in range(_FEW_STEPS):
@@ -257,7 +266,7 @@ def _understands(env: Any, options: Mapping[str, Any]) -> bool:
         seen.append(obs)
         if np.any(flags):  # its mode says what comes next
             break
-    differs = equal(one, again) and not equal(plain, one)
+    differs = equal(one, again) and not equal(plain, one) and equal(plain, later)
     return differs and all(obs in env.observation_space for obs in seen)
 
 

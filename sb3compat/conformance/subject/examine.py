@@ -133,6 +133,12 @@ def look_at(
     return subject, env
 
 
+_KEPT = (
+    "Its rows are held against the environments in its list {0!r}, as they do the same. If it "
+    "changes by design what these return: --no-capability reference."
+)
+
+
 def _apart(declared: Mapping[str, bool]) -> bool:
     """Whether a row may be held against a single environment.
 
@@ -149,7 +155,8 @@ def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject
     found = capabilities(env, subject.family, declared)
     asked, unnamed = ((), False) if subject.workers else asked_options(env, subject.family)
     if subject.family == "vector_env" and "options" not in declared:
-        subject = replace(subject, guess=guessed_options(env, asked))
+        guess = guessed_options(env, asked, masked=found.get("masked_reset", False))
+        subject = replace(subject, guess=guess)
     if found["options"]:
         asked = ()
     elif subject.guess is not None:
@@ -158,6 +165,8 @@ def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject
     if simple and _apart(declared) and not subject.referenced:
         # This comes last: a second instance may be in the way of the first.
         singles = kept_singles(env, subject.factory)
-        found["reference"], subject = bool(singles), replace(subject, singles=singles)
+        notes = (*subject.notes, _KEPT.format(singles)) if singles else subject.notes
+        subject = replace(subject, singles=singles, notes=notes)
+        found["reference"] = bool(singles)
     known = {**subject.capabilities, **found}
     return replace(subject, capabilities=known, asked=asked, unnamed=unnamed)

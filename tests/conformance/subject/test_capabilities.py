@@ -225,6 +225,31 @@ class NoDoors(Doors):
         return super().begin(i, seed, {})
 
 
+class KeepsItsDoor(Doors):
+    """Its option holds until another one is given."""
+
+    door: dict[str, Any] = {}
+
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        self.door = options or self.door
+        return super().begin(i, seed, self.door)
+
+
+class NoDoorForSome(Doors):
+    """Under a mask, its option has to have an entry for each row."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if options and "reset_mask" in options and "door" in options:
+            len(options["door"])
+        return super().reset(seed=seed, options=options)
+
+
+@pytest.mark.parametrize("make", [KeepsItsDoor, NoDoorForSome])
+def test_an_option_that_lasts_or_is_refused_under_a_mask_is_not_guessed(make: Any) -> None:
+    form = Form(mode="Disabled", sub_envs=False)
+    assert examine(lambda: make(form), seconds=None).guess is None
+
+
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 def test_an_option_that_a_reset_understands_is_guessed(mode: str) -> None:
     form = Form(mode=mode, sub_envs=False, lengths=(2, 3, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -163,10 +164,25 @@ class OneForAll(Kept):
 def test_those_that_a_vec_env_keeps_are_compared_with(factory: Any) -> None:
     subject = examine(factory, seconds=None)
     assert subject.singles == "rows"
+    assert any("in its list 'rows'" in note for note in subject.notes)
     assert subject.capabilities["reference"]
     assert {result.status for result in judge(subject, only=["rows_match_reference"]).values()} == {
         "passed"
     }
+
+
+class ClosesAsItIsDeleted(Kept):
+    def __del__(self) -> None:
+        for row in self.rows:
+            row.closed = True
+
+
+def test_what_keeps_them_lives_as_long_as_they_do() -> None:
+    singles = examine(ClosesAsItIsDeleted, seconds=None).instances().reference
+    assert singles is not None
+    single = singles[0]()
+    gc.collect()
+    assert not hasattr(single, "closed")
 
 
 @pytest.mark.parametrize(
