@@ -391,6 +391,20 @@ class _Deadline(Around):  # type: ignore[misc]
         return obs, rewards, dones | late, infos
 
 
+class _Chooses(gym.Wrapper[Any, Any, Any, Any]):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        obs, info = self.env.reset(seed=seed)
+        return obs, {**info, "level": (options or {}).get("level", 0)}
+
+
+@accused("vec_env", "options_reach_env")
+def takes_options_for_itself() -> Any:
+    """What they are about is around the environments that are wrapped."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: _Chooses(Walker())] * ROWS)
+
+
 @accused("vec_env", "options_used_once")
 def keeps_the_infos_of_its_resets() -> Any:
     """Those inside are of the resets inside."""

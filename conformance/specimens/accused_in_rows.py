@@ -361,6 +361,21 @@ class WaitsForTheRightAnswer(AnswersRow):
         return np.int64(self.x)
 
 
+@_form("rows_are_alike", mode="SameStep", kind="counted", sub_envs=False)
+class PlanksOfSomeLengths(RowEnv):
+    """One of the actions moves none of them."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        found = super().reset(seed=seed, options=options)
+        self.length = int(self.np_random.integers(1, 5))
+        return found
+
+    def step(self, action: Any) -> Any:
+        self.x += (1 + self.row) * float(action)
+        self.done += 1
+        return self.observe(), 1.0, self.done >= self.length, False, {}
+
+
 @_form("infos_of_the_autoreset", mode="SameStep", lengths=(1, 3, 14), sub_envs=False)
 class TellsTheDeviceAlways(AnswersRow):
     def info(self) -> dict[str, Any]:

@@ -352,6 +352,8 @@ def tell_options(env):
         single.reset = resetting
 
     singles = getattr(env, "unwrapped", env).get_attr("unwrapped")
+    if [id(outer.unwrapped) for outer in singles_in(env)] == [*map(id, singles)]:
+        singles = singles_in(env)  # a wrapper of a row may keep its options to itself
     if len({id(each) for each in singles if isinstance(each, gym.Env)}) < env.num_envs:
         raise TypeError("the rows are no environments of their own")
     resets = [single.reset for single in singles]
@@ -380,13 +382,18 @@ def singles_of(make_env, n, name):
     return [partial(make, i) for i in range(n)]
 
 
-def singles_told(make_env):
+def told_by(env):
     """Factories of the single environments, as the environment keeps them or their specs."""
     import gymnasium as gym
 
+    kept = getattr(env, "env_fns", None)
+    return list(kept or [partial(gym.make, spec) for spec in env.get_attr("spec")])
+
+
+def singles_told(make_env):
+    """Factories of the single environments, as one that is closed again has told them."""
     env = make_env()
     try:
-        kept = getattr(env, "env_fns", None)
-        return list(kept or [partial(gym.make, spec) for spec in env.get_attr("spec")])
+        return told_by(env)
     finally:
         env.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from sb3compat.conformance.checks.tools.singles import stable
 from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import NO_REFERENCE
 from sb3compat.conformance.judge import Records
@@ -30,7 +31,8 @@ def made_records(check: Check, subject: Subject, settings: Settings, instances: 
     if check.is_clause and check.id != BASICS[check.family][0]:
         instances.records = instances.records or Records(subject, instances)
         for [record] in instances.records.of(settings):
-            beside(record)
+            for each in beside(record):
+                stable(each)
 
 
 def run_check(

@@ -8,6 +8,7 @@ memory that is mapped as shared, child processes and threads.
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
 import signal
@@ -40,35 +41,53 @@ class Forks:
 
     Args:
         before: What the process held before anything of the environment was imported.
+
+    Attributes:
+        make_seconds: The least time that making one has taken.
     """
 
     def __init__(self, before: object) -> None:
         self._before, self._threads = before, _threads()
         self._subject: Subject
         self._instances: list[Any] = []
+        self.make_seconds = math.inf
 
     @property
     def safe(self) -> bool:
         """Whether a fork would share nothing with this process, and lack nothing.
 
-        Threads that libraries start as they are imported, and Python does not know, do no harm.
+        Threads that were there before the environment do no harm, nor do those that a library ends
+        before each fork, and starts anew when it needs them, as OpenBLAS does.
         """
-        return held() == self._before and _threads() <= self._threads
+        if held() != self._before:
+            return False
+        if _threads() > self._threads:
+            fork = multiprocessing.get_context("fork").Process(target=bool)
+            fork.start()
+            fork.kill()
+            fork.join()
+        return _threads() <= self._threads
 
-    def prepare(self, subject: Subject) -> bool:
+    def prepare(self, subject: Subject, first: Any) -> bool:
         """Make the instances; whether forks pay, and are safe.
 
         An exception of the factory is left for the checks to find.
+
+        Args:
+            subject: The environment.
+            first: The first instance, which nobody has used; if there are no forks, it stays open.
         """
         self._subject = subject
         with suppress(Exception):
-            while len(self._instances) < MADE_AHEAD:
+            while subject.make_seconds >= _LONG and self.safe:
+                if len(self._instances) == MADE_AHEAD - 1:
+                    self._instances.append(first)
+                    return True
                 begin = time.perf_counter()
                 self._instances.append(counted(subject.factory))
-                if time.perf_counter() - begin < _LONG or not self.safe:
+                self.make_seconds = min(self.make_seconds, time.perf_counter() - begin)
+                if self.make_seconds < _LONG:
                     break
-            else:
-                return True
         self.close()
         return False
 
@@ -78,11 +97,16 @@ class Forks:
         while self._instances:
             store.end(self._instances.pop())
 
-    def run(self, function: Callable[[], _T]) -> _T:
-        """What a function returns in a fork. If that dies, so does this process."""
+    def run(self, function: Callable[[], _T], most: int = MADE_AHEAD) -> _T:
+        """What a function returns in a fork. If that dies, so does this process.
+
+        Args:
+            function: The function.
+            most: So many of the instances are given out.
+        """
         context = multiprocessing.get_context("fork")
         answers, out = context.Pipe(duplex=False)
-        fork = context.Process(target=self._answer, args=(out, function))
+        fork = context.Process(target=self._answer, args=(out, function, most))
         fork.start()
         out.close()
         try:
@@ -95,9 +119,9 @@ class Forks:
         found: _T = cloudpickle.loads(answer)
         return found
 
-    def _answer(self, out: Connection, function: Callable[[], object]) -> None:
+    def _answer(self, out: Connection, function: Callable[[], object], most: int) -> None:
         end_with_parent()
-        make_ahead(self._subject.factory, self._instances)
+        make_ahead(self._subject.factory, self._instances[:most])
         out.send_bytes(cloudpickle.dumps(function()))
 
 

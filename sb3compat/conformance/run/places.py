@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +50,8 @@ class ChildProcess:
         self._clock, self._tell = clock, tell
         self._subject: Subject
         self._child: Child | None = Child(tell)
+        # Whether it knows the subject, and nothing is asked of it.
+        self._idle = False
         # The fault of the last check, and those that were told, with the checks that told them.
         self._last: Fault | None = None
         self._told: dict[tuple[str, str, str], str] = {}
@@ -61,7 +64,6 @@ class ChildProcess:
         Raises:
             FactoryError: If the environment cannot be made, or has no vector interface.
         """
-        assert self._child is not None
         try:
             cloudpickle.dumps(given)
         except Exception as error:
@@ -70,38 +72,53 @@ class ChildProcess:
                 f"checks run, but it raised {type(error).__name__}: {error}. Or run them in this "
                 "one: isolate=False, on the command line --no-isolate."
             ) from error
+        self._look_at(given, forks=True)
+        self._explore(given, seconds)
+        return self._subject
+
+    def _look_at(self, given: Given, *, forks: bool) -> None:
+        """Make the environment, and collect the facts that take no call of its own."""
+        assert self._child is not None
         self._tell("making it")
         try:
             limit = self._clock.within(_LEAST_LIMIT + START_SECONDS, GRACE_TO_MAKE)
-            self._subject = self._child.ask("look_at", given, seconds=limit)
+            self._subject = self._child.ask("look_at", given, forks, seconds=limit)
         except ChildFailureError as error:
             where = f" It was here, the innermost call first:\n{error.stack}" if error.stack else ""
             raise FactoryError(
                 f"Expected an environment that can be made, but: {error}.{where}"
             ) from None
-        self._explore(seconds)
-        return self._subject
 
-    def _explore(self, seconds: float) -> None:
+    def _explore(self, given: Given, seconds: float) -> None:
         """Find out by trying what the environment can do, and search its endings."""
-        doing = "finding out what it can do"
+        doing = "making more instances, if that takes long"
         self._tell(doing)
         try:
+            self._subject = self._ask("prepare", seconds=self._patience())
+            doing = "finding out what it can do"
+            self._tell(doing)
             self._subject = self._ask("try_out", seconds=self._patience())
             self._release()
             doing = "looking for the end of an episode"
             limit, silence = self._clock.within(_MOST_SCOUTING), self._patience()
             self._subject = self._ask("scout", seconds, seconds=limit, silence=silence)
         except ChildFailureError as error:
-            self.close()
-            self._subject = unscouted(self._subject, f"{doing}: {error}")
+            self._end()
+            if self._subject.forked:  # it may be a fault of a fork
+                self._child = Child(self._tell)
+                self._look_at(given, forks=False)
+                self._explore(given, seconds)
+            else:
+                self._subject = unscouted(self._subject, f"{doing}: {error}")
 
     def _release(self) -> None:
         self._tell("closing it")
         try:
             self._ask("release", seconds=self._patience())
         except ChildFailureError as error:
-            self.close()  # a check reports it
+            if self._subject.forked:
+                raise
+            self._end()  # a check reports it
             self._subject = replace(self._subject, closes=False, lost=f"closing it: {error}")
 
     def _patience(self) -> float:
@@ -122,9 +139,8 @@ class ChildProcess:
             found: Result = self._ask("run", check, settings, seconds=limit, silence=silence)
             return found
         except ChildFailureError as error:
-            self.close()
+            self._end()
             if self._subject.forked:  # nothing is said about an environment for a fault of a fork
-                self._subject = replace(self._subject, forked=False)
                 return self.run(check, settings)
             result = self._lost(check, settings, error)
             return replace(result, seconds=time.perf_counter() - begin)
@@ -178,7 +194,17 @@ class ChildProcess:
             self._told.setdefault(self._last.kind, result.check_id)
 
     def close(self) -> None:
+        """Have the child close the instances that it keeps, and end it."""
+        try:
+            if self._idle and (self._subject.shared or self._subject.forked):
+                with suppress(ChildFailureError):
+                    self._ask("close", seconds=_KNOWN_TO_HANG)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
         """End the child."""
+        self._idle = False
         if self._child is not None:
             self._child.close()
             self._child = None
@@ -186,13 +212,17 @@ class ChildProcess:
     def _living(self) -> Child:
         """A child that knows the subject."""
         if self._child is None:
+            self._subject = replace(self._subject, forked=False)
             self._child = Child(self._tell)
             self._child.ask("adopt", self._subject, seconds=self._clock.within(START_SECONDS))
         return self._child
 
     def _ask(self, method: str, *arguments: object, **limits: float) -> Any:
         """What a method of the `Runner` returns in a child that knows the subject."""
-        return self._living().ask(method, *arguments, **limits)
+        child, self._idle = self._living(), False
+        found = child.ask(method, *arguments, **limits)
+        self._idle = True
+        return found
 
     def _timeline(
         self, lines: Sequence[str], settings: Settings, silence: float
@@ -213,7 +243,7 @@ class ChildProcess:
             silence = min(_KNOWN_TO_HANG + self._subject.make_seconds, self._silence())
             self._timeline(lines, settings, silence)
         except ChildFailureError as error:
-            self.close()
+            self._end()
             return Fault.of(error).kind == fault.kind
         return False
 
@@ -223,5 +253,5 @@ class ChildProcess:
             if lines and self._clock.left > 0:
                 return self._timeline(lines[:-1], settings, _LEAST_LIMIT)
         except ChildFailureError:
-            self.close()
+            self._end()
         return ()

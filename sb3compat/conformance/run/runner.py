@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import cloudpickle
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.program.instances import Instances, counted
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.checking import made_records, run_check
 from sb3compat.conformance.run.forks import Forks, end_with_parent, held
@@ -23,11 +23,14 @@ from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS, NOT_EVERY_TIME, timeline_of
 from sb3compat.conformance.run.wire import receive, send
 from sb3compat.conformance.subject.examine import Given, look_at, try_out
+from sb3compat.conformance.subject.pace import MADE_AHEAD, rough
 from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
-# In a fork no instance is made while they look.
+_T = TypeVar("_T")
+
+# They look while an instance is made.
 _ABOUT_MAKING = ("metadata_not_shared",)
 # By name, as importing it takes seconds.
 _PRELOADED = "sb3compat.conformance.run.preloaded"
@@ -60,29 +63,56 @@ class Runner:
     def examine(self, given: Given, seconds: float) -> Subject:
         """Examine the environment, and search its endings for so many seconds at most."""
         self.look_at(given)
+        self.prepare()
         try:
             self.try_out()
         finally:
             self.release()
         return self.scout(seconds)
 
-    def look_at(self, given: Given) -> Subject:
-        """Make the environment, and leave it open."""
-        self._forks = Forks(self._held) if self._held else None
+    def look_at(self, given: Given, forks: bool = True) -> Subject:
+        """Make the environment, and leave it open; where it takes long, forks may be used later."""
+        self._forks = Forks(self._held) if forks and self._held else None
         self._subject, self._env = look_at(**given)
         self._declared = given["declared"]
         return self._subject
 
+    def prepare(self) -> Subject:
+        """Make instances ahead, if that takes long."""
+        forks = None if self._subject.alone else self._forks
+        self._forks = forks if forks and forks.prepare(self._subject, self._env) else None
+        if self._forks is not None:
+            self._env, seconds = None, rough(self._forks.make_seconds)
+            self._subject = replace(self._subject, forked=True, make_seconds=seconds)
+        return self._subject
+
     def try_out(self) -> Subject:
         """Find out what the environment can do."""
-        self._subject = try_out(self._subject, self._env, self._declared)
-        return self._subject
+        return self._found(lambda: try_out(self._subject, self._first(), self._declared))
 
     def release(self) -> None:
         """Close the environment."""
-        env, self._env = self._env, None
+        self._aside(self._closed)
+
+    def _closed(self) -> None:
+        env, self._env = self._first(), None
         with suppress(Exception):  # a check reports it
             env.close()
+
+    def _first(self) -> Any:
+        """The instance that was looked at; in a fork a copy of it, which nobody has used."""
+        return self._env if self._forks is None else counted(self._subject.factory)
+
+    def _aside(self, function: Callable[[], _T]) -> _T:
+        """What a function returns, in a fork if checks run in forks."""
+        return function() if self._forks is None else self._forks.run(function)
+
+    def _found(self, search: Callable[[], Subject]) -> Subject:
+        """The subject with what a search has found."""
+        factory, reference = self._subject.factory, self._subject.reference
+        # What comes from a fork has copies of them.
+        self._subject = replace(self._aside(search), factory=factory, reference=reference)
+        return self._subject
 
     def adopt(self, subject: Subject) -> None:
         """Take the facts that another child has found, and import what the environment needs."""
@@ -93,26 +123,18 @@ class Runner:
 
     def scout(self, seconds: float) -> Subject:
         """Search the environment for ends of episodes."""
-        self._subject = scout(self._subject, seconds, self._tell)
-        if self._subject.alone:
-            self._forks = None
-        if self._forks is not None:
-            self._tell("making instances ahead, if that takes long")
-            forked = self._forks.prepare(self._subject)
-            self._subject = replace(self._subject, forked=forked)
-            self._forks = self._forks if forked else None
-        return self._subject
+        return self._found(lambda: scout(self._subject, seconds, self._tell))
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check."""
         if self._instances is None:
             self._instances = self._subject.instances()
         run = partial(run_check, check, self._subject, settings, self._instances)
-        if self._forks is None or check.id in _ABOUT_MAKING:
+        if self._forks is None:
             return run()
         made_records(check, self._subject, settings, self._instances)
         if self._forks.safe:
-            result = self._forks.run(run)
+            result = self._forks.run(run, 1 if check.id in _ABOUT_MAKING else MADE_AHEAD)
             if not any(text in result.message for text in (NOT_EVERY_TIME, FACTORY_FAILS)):
                 return result
         # Those made ahead may be in the way, or at fault: begin once more, without them.
@@ -129,6 +151,8 @@ class Runner:
         """Close the instances that are still open."""
         if self._instances is not None:
             self._instances.close()
+        if self._forks is not None:
+            self._forks.close()
 
     def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """Run a program, and return the outcomes of its last steps."""

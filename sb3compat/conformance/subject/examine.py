@@ -29,7 +29,7 @@ from sb3compat.conformance.subject.interface import (
 )
 from sb3compat.conformance.subject.pace import rough
 from sb3compat.conformance.subject.scout import scout
-from sb3compat.conformance.subject.singles import kept_singles, known_singles
+from sb3compat.conformance.subject.singles import TOLD, kept_singles, known_singles, told
 from sb3compat.conformance.subject.subject import Subject
 
 
@@ -107,8 +107,10 @@ def look_at(
         check_attributes(env, kind)
         single = env.action_space if kind == "vec_env" else env.single_action_space
         found = {**assumed(env, kind), **declared}
-        told = reference is not None or not found["two_at_once"]
-        singles = known_singles(env) if _apart(declared) and not told else ""
+        given = reference is not None or not found["two_at_once"]
+        singles = known_singles(env) if _apart(declared) and not given else ""
+        if singles in TOLD:
+            told(factory, env)
         subject = Subject(
             factory=factory,
             family=kind,

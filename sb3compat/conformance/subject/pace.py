@@ -16,8 +16,9 @@ _PROGRAMS = ((0.06, MOST_PROGRAMS), (0.15, 8), (0.3, 4), (0.6, 2))
 _FEWEST = 1
 # What the kit itself takes for a step, which counts in long episodes of quick environments.
 _OWN_SECONDS = 1e-4
-# Programs of several episodes, and their number if a step takes more seconds than that.
-_LONG_PROGRAMS, _FEW_LONG_PROGRAMS, _SLOW_STEP = 3, 2, 0.016
+# Programs of several episodes, and their number if a step takes more seconds than that, or if each
+# needs an instance that takes long.
+_LONG_PROGRAMS, _FEW_LONG_PROGRAMS, _SLOW_STEP, _FEWEST_LONG_PROGRAMS = 3, 2, 0.016, 1
 # For each of these programs, this many further ones may be run to shrink a failure.
 _SHRINKS = 12
 _FEWEST_SHRINKS = 8
@@ -63,8 +64,9 @@ def programs_of(subject: Subject) -> int:
 
 def long_programs_of(subject: Subject) -> int:
     """How many programs of several episodes there are."""
-    few = subject.step_seconds > _SLOW_STEP or (subject.forked and not subject.shared)
-    return _FEW_LONG_PROGRAMS if few else _LONG_PROGRAMS
+    if subject.forked and not subject.shared:
+        return _FEWEST_LONG_PROGRAMS
+    return _FEW_LONG_PROGRAMS if subject.step_seconds > _SLOW_STEP else _LONG_PROGRAMS
 
 
 def makes_of(subject: Subject) -> float:

@@ -72,6 +72,7 @@ def scout(
         tell: Called with what is going on.
     """
     instances = subject.instances()
+    instances.shared = subject.forked
     try:
         search = _Scouting(subject, instances, seconds, tell)
         search.run()
@@ -94,7 +95,9 @@ def scout(
             endings=tuple(endings),
             truncates=truncates,
             traits=traits,
-            make_seconds=rough(min(search.makes, default=subject.make_seconds)),
+            make_seconds=subject.make_seconds
+            if subject.forked
+            else rough(min(search.makes, default=subject.make_seconds)),
             reset_seconds=rough(search.reset_seconds),
             step_seconds=rough(search.step_seconds),
             notes=(*subject.notes, *notes),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from functools import lru_cache
 from typing import Any
 
 import gymnasium as gym
@@ -23,7 +23,7 @@ from sb3compat.conformance.program.types import Factory, Reference
 _STEPS, _MOST_STEPS, _CUTS = 30, 1000, 3
 _MOST_SECONDS = 2.0
 # The attributes of which new ones are made; another attribute has single environments.
-_TOLD = ("env_fns", "spec")
+TOLD = ("env_fns", "spec")
 
 
 def known_singles(env: Any) -> str:
@@ -125,20 +125,31 @@ def reference_of(
     """The factories of the single environments: the user's, or else those that are known."""
     if given is not None or not singles:
         return given
-    if singles in _TOLD:
-        return _told(factory)
+    if singles in TOLD:
+        return told(factory)
     made: Reference = PRELUDE["singles_of"](factory, num_envs, singles)
     return made
 
 
-@lru_cache(maxsize=4)
-def _told(factory: Factory) -> Reference:
-    told: Reference = PRELUDE["singles_told"](factory)
-    return told
+def told(factory: Factory, env: Any = None) -> Reference:
+    """The factories that an environment keeps; one is asked once, as making it may take long.
+
+    Args:
+        factory: Makes it.
+        env: One that was made already, or None.
+    """
+    found: Reference | None = next((known for made_by, known in _told if made_by is factory), None)
+    if found is None:
+        found = PRELUDE["singles_told"](factory) if env is None else PRELUDE["told_by"](env)
+        _told.append((factory, found))
+    return found
+
+
+_told: deque[tuple[Factory, Reference]] = deque(maxlen=4)
 
 
 def reference_line(singles: str, num_envs: int) -> str:
     """The statement that defines `reference` in a script."""
-    if singles in _TOLD:
+    if singles in TOLD:
         return "reference = singles_told(make_env)"
     return f"reference = singles_of(make_env, {num_envs}, {singles!r})"

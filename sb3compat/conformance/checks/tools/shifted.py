@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from sb3compat.conformance.variants import action_of, shifted_by_a_row
 # So many steps, so that chance is no explanation.
 _FEWEST = 4
 
-distinct, equal = PRELUDE["distinct"], PRELUDE["equal"]
+distinct, equal, pieces = (PRELUDE[name] for name in ("distinct", "equal", "pieces"))
+Pair: TypeAlias = tuple[object, object]
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,58 @@ def _twin_of(record: Record) -> Record:
 def _ends(record: Record, twin: Record, i: int) -> Iterator[Counterparts]:
     """The ends of episodes of a row, as long as it does what its counterpart does."""
     pairs = list(zip(by_row(record)[i], by_row(twin)[i - 1], strict=False))
-    # The last observation may differ by design as that of any step: one step before it must agree.
-    agreed = all(ending.steps == 1 for ending in record.subject.endings)
+    # The last observation may differ by design as that of any step: what differs in it must have
+    # moved and agreed before. Where all episodes have one step, one of another row must agree.
+    at_once = _agree_at_once(record, twin)
+    agreed: list[Pair] = []
     for k, (mine, other) in enumerate(pairs):
         if not _alike(mine, other):
             return
-        agreed = agreed or len(mine.steps) > 1
-        if mine.over and agreed:
+        agreed += _moves(mine)
+        if mine.over and (at_once or (agreed and _has_moved(agreed, mine, other))):
             after = pairs[k + 1] if k + 1 < len(pairs) else None
             yield Counterparts(mine, other, after if after and after[0].by != "reset" else None)
+
+
+def _moves(episode: Episode) -> list[Pair]:
+    """The first observation of an episode with each one that follows, without the last."""
+    first, *later = episode.seen[:-1] if episode.over else episode.seen
+    return [(first.value, obs.value) for obs in later]
+
+
+def _has_moved(agreed: list[Pair], mine: Episode, other: Episode) -> bool:
+    """Whether all that differs in two last observations has moved in steps that agree.
+
+    What no step ever moves, but an end, has not to.
+    """
+    lasts = mine.last.value, other.last.value
+    if equal(*lasts):
+        return True
+    others = [pair for row in by_row(mine.record) for each in row for pair in _moves(each)]
+    seen = [obs for pair in (lasts, *agreed, *others) for obs in pair]
+    if len({tuple(piece.shape for piece in pieces(obs)) for obs in seen}) > 1:
+        return True  # those of sequences
+    wrong, known, ever = (_different(pairs) for pairs in ([lasts], agreed, others))
+    return all((~w | k | ~e).all() for w, k, e in zip(wrong, known, ever, strict=True))
+
+
+def _different(pairs: list[Pair]) -> list[np.ndarray[Any, Any]]:
+    """Where the values of some pair differ, by the parts of an observation."""
+    found = [[a != b for a, b in zip(*map(pieces, pair), strict=True)] for pair in pairs]
+    return [np.any(part, axis=0) for part in zip(*found, strict=True)]
+
+
+def _agree_at_once(record: Record, twin: Record) -> bool:
+    """Whether all episodes have one step, and some row ends one as its counterpart does."""
+    over = [episode for row in by_row(record) for episode in row if episode.over]
+    if any(len(episode.steps) > 1 for episode in over):
+        return False
+    rows = zip(by_row(record)[1:], by_row(twin), strict=False)
+    firsts = [(row[0], counterpart[0]) for row, counterpart in rows if row and counterpart]
+    return any(
+        _alike(mine, other) and mine.over and equal(mine.last.value, other.last.value)
+        for mine, other in firsts
+    )
 
 
 def _alike(mine: Episode, other: Episode) -> bool:
