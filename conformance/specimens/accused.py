@@ -349,6 +349,11 @@ def one_step_in_a_row() -> Any:
     return DummyVecEnv([lambda limit=limit: Cards(limit) for limit in (1, 3, 4)])  # type: ignore[misc]
 
 
+@accused("vec_env", "reset_infos_updated_on_autoreset")
+def says_nothing_and_ends_at_once() -> Any:
+    return Points(Config(rows=1, lengths=(1,), info=False))
+
+
 class Arrives(Walker):
     """Sooner or later."""
 

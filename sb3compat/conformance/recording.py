@@ -127,8 +127,8 @@ def writable(argument: Any) -> Any:
 
 
 def _given(calls: Sequence[Call]) -> tuple[str, ...]:
-    """The results of the last call that a caller writes into: all but the flags."""
-    return tuple(name for name in calls[-1].names if name in ("obs", "rewards", "infos"))
+    """The results of the last call, all of which a caller may write into."""
+    return tuple(name for name in calls[-1].names if name != "result")
 
 
 def source_of(call: Call, before: Sequence[Call]) -> str:

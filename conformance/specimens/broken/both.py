@@ -49,6 +49,7 @@ class AttributesByAnUnknownName:
 class RewardsReadBack(Mistake):
     """Looks at the rewards that it returned last, in the array that it returned."""
 
+    place = 1
     given: Any = None
     copy: Any = None
 
@@ -57,11 +58,18 @@ class RewardsReadBack(Mistake):
         return super().reset(**kwargs)
 
     def step(self, actions: Any) -> Any:
-        obs, rewards, *rest = super().step(actions)
+        results = [*super().step(actions)]
         if self.given is not None and (self.given != self.copy).any():
-            rewards = rewards * 2 + 1
-        self.given, self.copy = rewards, rewards.copy()
-        return obs, rewards, *rest
+            results[1] = results[1] * 2 + 1
+        self.given, self.copy = results[self.place], results[self.place].copy()
+        return tuple(results)
+
+
+@mutant("writing_outputs_does_not_change_env")
+class FlagsReadBack(RewardsReadBack):
+    """As a simulator that resets the rows whose flags are set in the array that it returned."""
+
+    place = 2
 
 
 # The end of an environment

@@ -228,6 +228,14 @@ class SeedForGoodAmongFewStarts(_Grid):
         self._options = [{} for _ in self.envs]
 
 
+@vec_env_mutant("infos_without_old_entries", may_fail=("rows_independent",))
+class TellsEndsInTheFirstRows(Points):
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        for k, _ in enumerate(np.flatnonzero(dones)):
+            infos[k] |= {"score": 1.0}
+        return obs, rewards, dones, infos
+
+
 @vec_env_mutant("infos_without_old_entries")
 class SuccessIsLeftOver(Points):
     def __init__(self, config: Config) -> None:

@@ -88,6 +88,15 @@ class StatisticsOfTerminationsOnlyInArrays(RowsCounted):
         return (*results, infos)
 
 
+@vector_env_mutant("infos_without_old_entries", may_fail=("rows_independent",))
+class TellsEndsInTheFirstRowsOfAll(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        for k, _ in enumerate(np.flatnonzero(self.flags.any(axis=0))):
+            infos = self.add_info(infos, {"score": 1.0}, k)
+        return *results, infos
+
+
 @vector_env_mutant("infos_without_old_entries")
 class SuccessIsLeft(RowsEnv):
     def __init__(self, form: Form) -> None:

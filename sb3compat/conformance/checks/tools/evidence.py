@@ -34,8 +34,8 @@ def is_close(one: float, other: float) -> bool:
 
 
 def by_chance(often: int, of: int, times: int) -> bool:
-    """Whether what happens so often may happen so many times in a row."""
-    return ((often + 1) / (of + 2)) ** times >= CHANCE
+    """Whether what happens so often may happen so many times in a row; what always does, may."""
+    return 0 < of == often or ((often + 1) / (of + 2)) ** times >= CHANCE
 
 
 def values(parts: Sequence[Value]) -> list[Any]:

@@ -36,7 +36,7 @@ ADDED = {
 
 
 def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
-    """The infos of a step have no key that is left from the end of an episode before."""
+    """The infos of a step have no key that is of another end: the one before, or of another row."""
     for i, found in enumerate(by_row(record)):
         pairs = [(a, b) for a, b in followed(found) if b.steps]
         if len(pairs) < _FEWEST:
@@ -58,6 +58,7 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
                 f"no such entry: it is of the step before, in which the episode of row {i} ended"
             )
             yield has_not(nexts[-1], key, should, i)
+    yield from _entries_of_ended_rows(record)
     raise NotExercisedError("too few steps follow an end")
 
 
@@ -110,6 +111,25 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
                 row=i,
             )
     raise NotExercisedError("no entry of the infos is in some rows only, or too rarely")
+
+
+def _entries_of_ended_rows(record: Record) -> Iterator[Demand]:
+    """What as many rows have as have ended, in each step, those have that have ended."""
+    infos = {step.number: [info_of(record, step, i) for i in record.rows] for step in record.steps}
+    keys = {key for row in infos.values() for info in row for key in info.value} - ADDED
+    for key in sorted(keys, key=str):
+        having = {
+            number: [i for i, info in enumerate(row) if _told(info.value, key)]
+            for number, row in infos.items()
+        }
+        counts = [(len(having[step.number]), len(step.ended)) for step in record.steps]
+        some = sum(0 < ended < record.num_envs for _, ended in counts)
+        if any(a != b for a, b in counts) or min(some, counts.count((0, 0))) < _MANY:
+            continue
+        for step in record.steps:
+            for i in sorted({*having[step.number]} - {*step.ended}):
+                should = "no such entry: each step has as many as episodes that end, and this goes on"
+                yield has_not(infos[step.number][i], key, should, i)
 
 
 def _told(info: dict[Any, Any], key: Any) -> bool:

@@ -68,10 +68,10 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
 @error(after=_INFOS)
 def infos_without_old_entries(record: Record) -> Iterator[Demand]:
-    """`infos[i]` has no entry that is left from the end of the episode before.
+    """`infos[i]` has no entry of another end: of the episode before, or of another row.
 
-    Code that looks for the entry finds another end. Typical mistake: `infos[i].update(…)` on a dict
-    that is not emptied between steps.
+    Code that looks for the entry finds another end. Typical mistakes: `infos[i].update(…)` on a
+    dict that is not emptied between steps; what is told of the k-th row that ends is in `infos[k]`.
     """
     yield from infos_of_their_own_step(record)
 

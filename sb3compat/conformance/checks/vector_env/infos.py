@@ -120,10 +120,11 @@ def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
 @error(after=_INFOS)
 def infos_without_old_entries(record: Record) -> Iterator[Demand]:
-    """`infos` has no entry of a row that is left from the end of its episode before.
+    """`infos` has no entry of another end in a row: of its episode before, or of another row.
 
-    Code that looks for the entry finds another end. Typical mistake: the dict of the last step is
-    filled again, and its masks stay as they were.
+    Code that looks for the entry finds another end. Typical mistakes: the dict of the last step is
+    filled again, and its masks stay as they were; `_add_info` gets the number of a row among those
+    that end, not the row.
     """
     yield from infos_of_their_own_step(record)
 

@@ -53,7 +53,7 @@ def outputs_unchanged_by_masked_reset(record: Record) -> Iterator[Demand]:
 
 @error(source=SYNC, needs=("seeding", "copies"), after=DETERMINISTIC, variant=with_writing)
 def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
-    """Writing into observations, rewards and infos does not change the environment.
+    """Writing into observations, rewards, flags and infos does not change the environment.
 
     Training code does write: it normalises observations, and corrects rewards for time limits. If
     the environment returns its own state, that changes it. Return copies.
