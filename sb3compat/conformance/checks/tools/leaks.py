@@ -128,7 +128,7 @@ def _entries_of_ended_rows(record: Record) -> Iterator[Demand]:
             continue
         for step in record.steps:
             for i in sorted({*having[step.number]} - {*step.ended}):
-                should = "no such entry: each step has as many as episodes that end, and this goes on"
+                should = "no such entry: as many rows have it as end, and this one goes on"
                 yield has_not(infos[step.number][i], key, should, i)
 
 
