@@ -404,7 +404,7 @@ class _Chooses(gym.Wrapper[Any, Any, Any, Any]):
 
 @accused("vec_env", "options_reach_env")
 def takes_options_for_itself() -> Any:
-    """What they are about is around the environments that are wrapped."""
+    """The options are for the wrapper of each row."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     return DummyVecEnv([lambda: _Chooses(Walker())] * ROWS)

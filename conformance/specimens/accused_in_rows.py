@@ -363,7 +363,7 @@ class WaitsForTheRightAnswer(AnswersRow):
 
 @_form("rows_are_alike", mode="SameStep", kind="counted", sub_envs=False)
 class PlanksOfSomeLengths(RowEnv):
-    """One of the actions moves none of them."""
+    """The planks differ by design, and one action moves none of them."""
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         found = super().reset(seed=seed, options=options)

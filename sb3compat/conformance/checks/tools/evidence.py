@@ -34,7 +34,7 @@ def is_close(one: float, other: float) -> bool:
 
 
 def by_chance(often: int, of: int, times: int) -> bool:
-    """Whether what happens so often may happen so many times in a row; what always does, may."""
+    """Whether what happens so often may happen so many times in a row, as what always happens."""
     return 0 < of == often or ((often + 1) / (of + 2)) ** times >= CHANCE
 
 

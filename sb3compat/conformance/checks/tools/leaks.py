@@ -36,7 +36,7 @@ ADDED = {
 
 
 def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
-    """The infos of a step have no key that is of another end: the one before, or of another row."""
+    """The infos of a row have no key of another end: of its episode before, or of another row."""
     for i, found in enumerate(by_row(record)):
         pairs = [(a, b) for a, b in followed(found) if b.steps]
         if len(pairs) < _FEWEST:
@@ -114,7 +114,7 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
 
 
 def _entries_of_ended_rows(record: Record) -> Iterator[Demand]:
-    """What as many rows have as have ended, in each step, those have that have ended."""
+    """If in each step as many rows have an entry as end, the rows that end have it."""
     infos = {step.number: [info_of(record, step, i) for i in record.rows] for step in record.steps}
     keys = {key for row in infos.values() for info in row for key in info.value} - ADDED
     for key in sorted(keys, key=str):

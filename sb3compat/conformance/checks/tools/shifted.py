@@ -116,7 +116,7 @@ def _moves(episode: Episode) -> list[Pair]:
 def _has_moved(agreed: list[Pair], mine: Episode, other: Episode) -> bool:
     """Whether all that differs in two last observations has moved in steps that agree.
 
-    What no step ever moves, but an end, has not to.
+    What only the ends of episodes change need not have moved.
     """
     lasts = mine.last.value, other.last.value
     if equal(*lasts):
