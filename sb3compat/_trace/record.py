@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from sb3compat._convert.types import Info
+from sb3compat.conformance.findings import plain
 
 # Whether a value is the last observation of the episode, the first of the next one, or neither.
 Role = Literal["", "final", "first"]
 
-# The most elements of an array that is shown, and the most characters of any value.
-_ELEMENTS = 8
+# The most characters of a value.
 _CHARACTERS = 200
 
 
@@ -36,7 +33,8 @@ class CallValue:
     @property
     def text(self) -> str:
         """The value in few characters, and its role for output without colours."""
-        return short_text(self.value) + {"final": " (last)", "first": " (first)", "": ""}[self.role]
+        said = {"final": " (last)", "first": " (first)", "": ""}[self.role]
+        return plain(self.value, _CHARACTERS) + said
 
 
 @dataclass(frozen=True)
@@ -121,30 +119,3 @@ def marks_in(layouts: Iterable[Layout]) -> tuple[Mark, ...]:
     """What looks wrong in these layouts, each once."""
     calls = [call for layout in layouts for ending in layout.endings for call in ending.calls]
     return tuple(dict.fromkeys(mark for call in calls for mark in call.marks))
-
-
-def short_text(value: Any) -> str:
-    """A value in few characters: large arrays by their shape and range, the rest cut with `…`."""
-    text = " ".join(_plain(value).split())
-    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
-
-
-def _plain(value: Any) -> str:
-    if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
-        with suppress(Exception):  # arrays of other libraries
-            value = np.asarray(value)
-    if isinstance(value, np.ndarray) and value.size > _ELEMENTS:
-        kind = f"{value.dtype} {'x'.join(map(str, value.shape))}"
-        return f"{kind}, mean {value.mean():.4g}" if value.dtype.kind in "biuf" else kind
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_plain, value)) + "]"
-    try:
-        return repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"

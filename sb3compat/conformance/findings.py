@@ -5,8 +5,11 @@ The lowest layer of the kit: it imports no other module of the kit.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 Family = Literal["vec_env", "vector_env"]
 
@@ -21,6 +24,8 @@ NO_REFERENCE = (
 )
 
 _MOST_WORDS = 2000
+# The most elements of an array that is shown.
+_FEW = 12
 
 
 def family_name(family: str) -> str:
@@ -120,3 +125,26 @@ def cut(text: str, limit: int) -> str:
     """A text on one line, cut."""
     text = " ".join(text.split())
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def plain(value: object, limit: int = 120) -> str:
+    """A value in few characters: plain numbers, and large arrays by their shape and mean."""
+    return cut(_plain(value), limit)
+
+
+def _plain(value: Any) -> str:
+    if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
+        with suppress(Exception):  # arrays of other libraries
+            value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.size > _FEW:
+        kind = f"{value.dtype} {'x'.join(map(str, value.shape))}"
+        return f"{kind}, mean {value.mean():.4g}" if value.dtype.kind in "biuf" else kind
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return short(value)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from sb3compat.conformance.findings import (
     EnvFailureError,
+    plain,
     said_by,
     short,
 )
@@ -71,3 +74,29 @@ def test_a_cut_message_names_the_place_that_differs() -> None:
 )
 def test_where_values_differ(got: object, expected: object, said: str) -> None:
     assert difference(got, expected) == said
+
+
+class Foreign:
+    """An array of another library."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.array([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float32(0.1), "0.1"),
+        (np.bool_(True), "True"),
+        (np.array(3), "3"),
+        (np.array([1.0, 0.123456789]), "[1, 0.1235]"),
+        (np.zeros((84, 84, 4), np.uint8), "uint8 84x84x4, mean 0"),
+        (np.array([{"a": 1}, None], dtype=object), "[{a: 1}, None]"),
+        ({"a": np.arange(2), "b": (1, "x")}, "{a: [0, 1], b: [1, 'x']}"),
+        (np.array(["x"] * 13), "<U1 13"),
+        (Foreign(), "[1, 2]"),
+        (list(range(100)), "[0, 1, 2, 3, 4, 5, 6, 7, 8…"),
+    ],
+)
+def test_values_are_shown_in_few_characters(value: Any, text: str) -> None:
+    assert plain(value, 27) == text

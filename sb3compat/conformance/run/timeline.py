@@ -7,9 +7,7 @@ import re
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import numpy as np
-
-from sb3compat.conformance.findings import cut, short
+from sb3compat.conformance.findings import plain
 from sb3compat.conformance.program.script import PRELUDE, Script
 from sb3compat.conformance.recording import RESULTS
 from sb3compat.conformance.run.report import Moment
@@ -19,7 +17,6 @@ T = TypeVar("T")
 
 _MOST_STEPS = 5
 _MOST_ROWS = 6
-_FEW = 12
 
 # The function that sees the actions when a program runs once more.
 WATCH = "watch_actions"
@@ -122,29 +119,3 @@ def _of_row(infos: dict[Any, Any], i: int) -> dict[Any, Any]:
         for key, values in infos.items()
         if not str(key).startswith("_") and infos.get(f"_{key}", {i: True})[i]
     }
-
-
-def plain(value: object, limit: int = 120) -> str:
-    """A value in few characters: numbers without their types, large arrays by their shape."""
-    return cut(_plain(value), limit)
-
-
-def _plain(value: object) -> str:
-    if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
-        with suppress(Exception):  # arrays of other libraries
-            value = np.asarray(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, np.ndarray):
-        if not value.ndim:
-            return _plain(value.item())
-        if value.size <= _FEW:
-            return _plain(value.tolist())
-        return f"{value.dtype} {value.shape}"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_plain(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_plain, value)) + "]"
-    return short(value)

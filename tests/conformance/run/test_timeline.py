@@ -4,38 +4,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import pytest
 
+from sb3compat.conformance.findings import plain
 from sb3compat.conformance.program.script import Script
-from sb3compat.conformance.run.timeline import WATCH, Timeline, plain, watched
+from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.subject import Subject
 from tests.conformance.tiny import TinyVecEnv
-
-
-class Foreign:
-    """An array of another library."""
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.array([1.0, 2.0])
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (np.float32(0.1), "0.1"),
-        (np.bool_(True), "True"),
-        (np.array(3), "3"),
-        (np.array([1.0, 0.123456789]), "[1, 0.12346]"),
-        (np.zeros((84, 84, 4), np.uint8), "uint8 (84, 84, 4)"),
-        (np.array([{"a": 1}, None], dtype=object), "[{a: 1}, None]"),
-        ({"a": np.arange(2), "b": (1, "x")}, "{a: [0, 1], b: [1, 'x']}"),
-        (Foreign(), "[1, 2]"),
-        (list(range(100)), "[0, 1, 2, 3, 4, 5, 6, 7, 8…"),
-    ],
-)
-def test_plain(value: Any, text: str) -> None:
-    assert plain(value, 27) == text
 
 
 def played(subject: Subject, lines: list[str], row: int | None = None) -> Timeline:
