@@ -77,6 +77,15 @@ def actions_not_kept(record: Record, twin: Record) -> Iterator[Demand]:
     yield from alike(record, twin, "as with a new array of actions in each step")
 
 
+def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
+    """Writing into observations, rewards, flags and infos does not change the environment.
+
+    Algorithms do write: they correct rewards for time limits, normalise observations, and add
+    keys to infos. If the environment returns its own state, that changes it. Return copies.
+    """
+    yield from alike(record, twin, "as in an instance whose results were not written into")
+
+
 def calls_alike(
     record: Record, one: Call, twin: Record, other: Call, should: str
 ) -> Iterator[Demand]:
