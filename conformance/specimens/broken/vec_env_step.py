@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from conformance.specimens.points import Config, Points, stack
+from conformance.specimens.points import Config, Point, Points, stack
 from conformance.specimens.registry import vec_env_mutant as mutant
 
 DICTS = Config(observation="dict")
@@ -138,6 +138,30 @@ class ResetLeavesTheClock(Points):
         obs = super().start(i)
         self.envs[i].unwrapped.time = time
         return obs
+
+
+class _CountsOn(Point):
+    """It has a time limit of 15 steps, and a reset does not set the number of steps back."""
+
+    taken = 0
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        self.taken += 1
+        truncated = truncated or self.taken == 15
+        if terminated or truncated:
+            self.taken = 0
+        return obs, reward, terminated, truncated, info
+
+
+# The limit is far from the first end.
+@mutant(
+    "reset_starts_fresh_episodes",
+    may_fail=("rows_independent",),
+    config=Config(lengths=(1000, 3, 1000)),
+)
+class LimitCountsOn(Points):
+    row = _CountsOn
 
 
 @mutant("reset_starts_fresh_episodes", config=Config(lengths=(20, 3, 20)))

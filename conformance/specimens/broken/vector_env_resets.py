@@ -128,13 +128,22 @@ class EndedRowsStartTwice(RowsEnv):
 
 @mutant("reset_clears_counters", lengths=(9, 14, 20))
 class CounterGoesOn(RowsEnv):
+    shortest = 0
+
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         before = [row.done for row in self.rows]
         result = super().reset(seed=seed, options=options)
         if "reset_mask" not in (options or {}):
             for row, done in zip(self.rows, before, strict=True):
-                row.done = done if done < row.length else 0
+                row.done = done if self.shortest < row.length > done else 0
         return result
+
+
+@mutant("reset_clears_counters", lengths=(3, 20, 20))
+class CounterGoesOnInLongEpisodes(CounterGoesOn):
+    """Another row ends long before."""
+
+    shortest = 3
 
 
 @mutant(

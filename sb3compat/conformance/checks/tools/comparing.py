@@ -209,7 +209,10 @@ def last_as_in_first_episode(record: Record) -> Iterator[Demand]:
     twin = whole_twin_of(record, after_another_episode)
     later = twin.steps[-len(way) :]
     before = list(zip(way[:-1], later[:-1], strict=True))
-    if any(b.flags.any() or not equal(a.copies["obs"], b.copies["obs"]) for a, b in before):
+    pairs = [*before, (record.resets[0], twin.resets[-1])]
+    if any(b.flags.any() for _, b in before) or not all(
+        equal(a.copies["obs"], b.copies["obs"]) for a, b in pairs
+    ):
         raise NotExercisedError("two instances under one seed are not alike")
     for i in set(way[-1].ended) & set(later[-1].ended):
         got, expected = last_of(twin, later[-1], i), last_of(record, way[-1], i)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,20 @@ equal = PRELUDE["equal"]
 
 # The results of a step of a `VectorEnv` without its infos.
 RESULTS = ("obs", "rewards", "terminations", "truncations")
+# Draws the actions of a step.
+Acting = Callable[[], Any]
+
 # For two resets.
 _SEEDS = (3, 50)
 # Steps before a reset, and the most time for them.
 _LONG, _MOST_SECONDS = (6, 12, 25, 50), 0.3
 # So often is an environment led to an end under one seed.
 _ROUNDS = 3
+# So many steps are made besides a multiple of those to an end.
+_MORE_STEPS = 20
 
 
-def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
+def seeded_start(env: Recorded, ending: Ending) -> Acting:
     """Reset with the seed of an ending; returns what draws its actions."""
     if ending.seed is None:
         raise NotExercisedError("it takes no seeds")
@@ -49,6 +54,37 @@ def step_both(env: Recorded, twin: Recorded, actions: Any) -> tuple[Call, Call]:
         env.reset_rows(rows)
         twin.reset_rows(rows)
     return env.step(actions), twin.step(actions)
+
+
+def later_ends_alike(
+    env: Recorded, twin: Recorded, over: Iterable[int], ending: Ending, act: Acting, why: str
+) -> Iterator[Demand]:
+    """Other rows than those that have ended since a reset end where they do in a twin.
+
+    A step counter shows there, where few episodes last until their time limit. What follows an
+    end is not compared, as one episode more before the reset may matter to it.
+
+    Args:
+        env: The environment.
+        twin: The twin, which has got the same calls since the reset.
+        over: The rows that have ended.
+        ending: The ending that was led to.
+        act: Draws the actions of a step.
+        why: The end of a sentence: why they have to.
+    """
+    known = env.scene.subject.capabilities
+    apart = known.get("own_generators") and known.get("separate_rows")
+    left = set(env.scene.rows).difference(over) if apart else set()
+    most = 2 * ending.steps + _MORE_STEPS
+    while left and most:
+        one, other = step_both(env, twin, act())
+        for name in ("dones", "terminations", "truncations"):
+            for i in sorted(left) if name in one.copies else ():
+                got, expected = getattr(one, name)[i], getattr(other, name)[i]
+                should = f"{short(expected.value)}, {why}"
+                yield expect("equal({0}, {1})", got, expected, should=should, row=i)
+        left.difference_update(one.ended, other.ended)
+        most -= 1
 
 
 def unseeded_resets_repeatable(scene: Scene) -> Iterator[Demand]:
@@ -339,7 +375,7 @@ class Twins:
         seed = ending.seed if ending is not None else None
         self.seed = scene.seed() if seed is None else seed
         self.env, self.twin = scene.make(), scene.make("twin")
-        self._act: Callable[[], Any] | None = None
+        self._act: Acting | None = None
 
     def reset(self) -> tuple[Call, Call]:
         """Reset both under the seed."""
@@ -366,7 +402,7 @@ class Twins:
         """Step both: until some steps after an end, or some steps if no ending is known."""
         ending = self._ending
         left = self._scene.choose(range(1, most + 1)) if ending is None else -1
-        for _ in range(1, 1000 if ending is None else 3 * ending.steps + 20):
+        for _ in range(1, 1000 if ending is None else 3 * ending.steps + _MORE_STEPS):
             one, other = self.step()
             yield one, other
             if left < 0 and one.ended:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.clauses import batch_in_space, dtypes_fit, parts
 from sb3compat.conformance.checks.tools.scenes import (
     Twins,
+    later_ends_alike,
     long_pasts,
     starts_alike_where_none_ended,
 )
@@ -194,9 +195,11 @@ def reset_starts_fresh_episodes(scene: Scene) -> Iterator[Demand]:
     if known and scene.subject.traits.continuous and scene.choose((False, True)):
         yield from _leaves_the_episode(scene)
         return
-    twins = Twins(scene, scene.ending() if scene.subject.endings else None)
+    ending = scene.ending() if scene.subject.endings else None
+    twins = Twins(scene, ending)
     twins.reset()
-    few = scene.choose([*range(1, 6), *long_pasts(scene)])
+    most = 6 if ending is None else max(6, min(ending.steps, 50))
+    few = scene.choose([*range(1, most), *long_pasts(scene)])
     past = [twins.env.step(twins.actions()) for _ in range(few)]
     why = "the same as in an instance that has made no steps before"
     one, other = twins.reset()
@@ -204,8 +207,12 @@ def reset_starts_fresh_episodes(scene: Scene) -> Iterator[Demand]:
         yield from starts_alike_where_none_ended(twins.env, twins.twin, twins.seed, past, why)
         return
     yield from twins.same(one, other, why)
+    over = set[int]()
     for one, other in twins.steps():
-        yield from twins.same(one, other, "as in an instance that has made no steps before")
+        yield from twins.same(one, other, why)
+        over.update(one.ended)
+    if ending is not None:
+        yield from later_ends_alike(twins.env, twins.twin, over, ending, twins.actions, why)
 
 
 def _leaves_the_episode(scene: Scene) -> Iterator[Demand]:

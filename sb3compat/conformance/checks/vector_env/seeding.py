@@ -8,6 +8,7 @@ from typing import Any
 from sb3compat.conformance.checks.tools import scenes
 from sb3compat.conformance.checks.tools.comparing import alike_under_a_seed, same
 from sb3compat.conformance.checks.tools.scenes import (
+    later_ends_alike,
     long_pasts,
     row_alike,
     second_episodes_alike,
@@ -282,6 +283,7 @@ def reset_clears_counters(scene: Scene) -> Iterator[Demand]:
         for a, b in ((other.terminations, one.terminations), (other.truncations, one.truncations)):
             yield expect("equal({0}, {1})", a, b, should=f"{short(b.value)}, {why}")
         if one.ended:
+            yield from later_ends_alike(env, twin, one.ended, ending, act, why)
             return
         yield from _start_alike(env, twin, f"{why}, under the same seed and actions")
     raise NotExercisedError("the episode did not end again")
