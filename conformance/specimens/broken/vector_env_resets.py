@@ -36,6 +36,14 @@ class IgnoresSeeds(RowsEnv):
         return [None] * self.num_envs
 
 
+@mutant("same_seed_same_trajectory", lengths=(1, 2, 3))
+class TakesZeroForNoSeed(RowsEnv):
+    """Two instances under it have nothing in common, also where the first step is the last."""
+
+    def seeds(self, seed: Any) -> list[Any]:
+        return super().seeds(seed or None)
+
+
 @mutant("unseeded_resets_repeatable")
 class NewGeneratorsWithoutASeed(RowsEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
