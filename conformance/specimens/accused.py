@@ -216,6 +216,20 @@ class NumberedBoards(Walker):
         return np.int64((self.at * 3 ** np.arange(25)).sum())
 
 
+@_rows("trains_off_policy")
+class MeasuresInMillimetres(Walker):
+    """Its numbers are large, and so are the gradients of networks."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = spaces.Box(-1, 1, (1,), np.float32)
+
+    def step(self, action: Any) -> Any:
+        return super().step(action[0] > 0)
+
+    def look(self) -> Any:
+        return 1000 * super().look()
+
+
 class Bricks(Walker):
     """Has a monitor."""
 

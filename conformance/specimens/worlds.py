@@ -170,6 +170,18 @@ class CutInTheCorner(World):
         return obs, reward, terminated and not late, truncated or late, info
 
 
+class CutInTheCornerWithAClock(CutInTheCorner):
+    """Broken likewise; no state is that of another time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind = Kind(size=2, limit=4)
+        self.observation_space = spaces.Box(0, 9, (2,), np.float32)
+
+    def look(self) -> Any:
+        return np.array([self.at @ (1, 2), self.time], np.float32)
+
+
 _SPACES: dict[Kind, tuple[Any, Any]] = {}
 
 

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant
-from conformance.specimens.worlds import CutInTheCorner
+from conformance.specimens.worlds import CutInTheCorner, CutInTheCornerWithAClock
 from conformance.specimens.worlds_in_rows import Masked
 
 _TERMINATED = Config(lengths=(3, 4, 5), ends=("terminated",))
@@ -310,6 +310,12 @@ class OneCounterForAllRows(Points):
 class TruncatedInATerminalState(Points):
     def make_row(self, row: int) -> Any:
         return CutInTheCorner()
+
+
+@vec_env_mutant("terminal_states_are_no_truncations", referenced=False, options=None)
+class TruncatedInATerminalStateOfItsTime(Points):
+    def make_row(self, row: int) -> Any:
+        return CutInTheCornerWithAClock()
 
 
 @vec_env_mutant("action_masks_of_the_new_episode", referenced=False, options=None)

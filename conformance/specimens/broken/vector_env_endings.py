@@ -173,6 +173,13 @@ class FinalObsMaskOfTerminations(RowsEnv):
         self.infos["_final_obs"] = self.flags[0].copy()
 
 
+@mutant("final_obs_mask_equals_done", may_fail=("final_info_is_step_info",), modes=("SameStep",))
+class FinalInfoMaskOfTerminations(RowsEnv):
+    def add_finals(self) -> None:
+        super().add_finals()
+        self.infos["_final_info"] = self.flags[0].copy()
+
+
 class _FinalObsIsFirst(RowsEnv):
     def final(self, i: int, obs: Any, info: dict[str, Any]) -> Any:
         return self.obs[i], info

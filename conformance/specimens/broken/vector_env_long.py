@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.specimens.registry import vector_env_mutant
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
-from conformance.specimens.worlds import CutInTheCorner
+from conformance.specimens.worlds import CutInTheCorner, CutInTheCornerWithAClock
 
 
 class RowsCounted(RowsEnv):
@@ -148,6 +148,12 @@ class ValuesOfTheMaskedRowsOnly(RowsEnv):
 class TruncatedInTerminalStates(RowsEnv):
     def make_row(self, i: int) -> Any:
         return CutInTheCorner()
+
+
+@vector_env_mutant("terminal_states_terminate")
+class TruncatedInTerminalStatesOfTheirTime(RowsEnv):
+    def make_row(self, i: int) -> Any:
+        return CutInTheCornerWithAClock()
 
 
 @vector_env_mutant("final_info_is_step_info", modes=("SameStep",), steady=True)

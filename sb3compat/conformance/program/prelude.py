@@ -350,9 +350,10 @@ def noting_options():
 
 
 def descent():
-    """A class of optimizers, of plain gradient descent.
+    """A class of optimizers, of gradient descent in small steps.
 
-    Torch's own optimizers import its compiler, which takes a second.
+    Torch's own optimizers import its compiler, which takes a second. As Adam's, the steps are
+    bounded, and large observations or rewards do not make them endless.
     """
 
     class Descent:
@@ -366,6 +367,7 @@ def descent():
         def step(self):
             for parameter in self.param_groups[0]["params"]:
                 if parameter.grad is not None:
-                    parameter.data -= self.param_groups[0]["lr"] * parameter.grad
+                    bounded = parameter.grad.nan_to_num().clamp(-1, 1)
+                    parameter.data -= self.param_groups[0]["lr"] * bounded
 
     return Descent

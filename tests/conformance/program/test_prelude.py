@@ -73,12 +73,12 @@ def test_texts_of_any_length_are_compared_by_what_they_say() -> None:
     assert not PRELUDE["equal"](one, other)
 
 
-def test_descent_moves_parameters_against_their_gradient() -> None:
+def test_descent_moves_parameters_against_their_gradient_but_not_far() -> None:
     torch = pytest.importorskip("torch")
-    moved, still = (torch.nn.Parameter(torch.tensor([1.0])) for _ in range(2))
+    moved, still = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
     optimizer = PRELUDE["descent"]()(iter([moved, still]), lr=0.5)
-    (3 * moved).sum().backward()
+    (torch.tensor([0.5, -3.0, np.inf, np.nan]) * moved).sum().backward()
     optimizer.step()
-    assert (moved.item(), still.item()) == (-0.5, 1.0)
+    assert (moved.tolist(), still.tolist()) == ([0.75, 1.5, 0.5, 1.0], [1.0] * 4)
     optimizer.zero_grad()
     assert moved.grad is None

@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.evidence import bytes_of
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import by_row, episodes
-from sb3compat.conformance.values import Several
+from sb3compat.conformance.values import Several, Value
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
 # So many episodes that terminate there, and none that goes on, make a state a terminal one.
 _TERMINAL = 8
+# Of larger observations, such as images, no single number is looked at.
+_MOST_NUMBERS = 64
+
+numbers_in = PRELUDE["numbers_in"]
 
 
 def limits_by_row(record: Record) -> Iterator[Demand]:
@@ -89,26 +94,39 @@ def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]
 def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
     """An episode that ends in a terminal state has terminated, also where its time is up.
 
-    A state is terminal if many episodes have terminated there, and none has gone on. Where all
-    truncated episodes end in such a state, it may be what is shown after any end.
+    A state is terminal if many episodes have terminated there, and none has gone on; so is what
+    has a number in its place that only terminated episodes end with, such as an empty stock. Where
+    all truncated episodes end like that, it may be what is shown after any end.
     """
     rows = by_row(record)
     alike = record.subject.capabilities.get("alike_rows")
     for found in [[each for row in rows for each in row]] if alike else rows:
-        over = [(episode, bytes_of(episode.last.value)) for episode in found if episode.over]
-        ends = Counter(last for episode, last in over if not episode.cut)
-        passed = {bytes_of(obs.value) for e in found for obs in (e.seen[:-1] if e.over else e.seen)}
-        terminal = {last for last, count in ends.items() if count >= _TERMINAL} - passed
-        cuts = [(episode, last) for episode, last in over if episode.cut]
-        if not terminal or sum(last not in terminal for _, last in cuts) < _FEWEST:
-            continue
-        record.judged = True
-        for episode in (episode for episode, last in cuts if last in terminal):
-            step, i = episode.end, episode.row
-            where = f"row {i} is in a state where all other episodes have terminated"
-            if record.family == "vec_env":
-                flag = step.infos[i]["TimeLimit.truncated"]
-                yield expect("not {0}", flag, should=f"False, as {where}", row=i)
-            else:
-                yield expect("{0}", step.terminations[i], should=f"True, as {where}", row=i)
+        over = [(episode, _shown(episode.last)) for episode in found if episode.over]
+        ends = Counter(one for episode, shown in over if not episode.cut for one in shown)
+        terminal = {one for one, count in ends.items() if count >= _TERMINAL}
+        passed = [obs for e in found for obs in (e.seen[:-1] if e.over else e.seen)]
+        while terminal and passed:
+            terminal.difference_update(_shown(passed.pop()))
+        cuts = [(episode, shown) for episode, shown in over if episode.cut]
+        for one in terminal:
+            there = [episode for episode, shown in cuts if one in shown]
+            few = isinstance(one, bytes) or _FEWEST * len(there) < len(cuts)
+            if len(cuts) - len(there) < _FEWEST or not few:
+                continue
+            record.judged = True
+            for episode in there:
+                step, i = episode.end, episode.row
+                where = f"row {i} is in a state where all other episodes have terminated"
+                if record.family == "vec_env":
+                    flag = step.infos[i]["TimeLimit.truncated"]
+                    yield expect("not {0}", flag, should=f"False, as {where}", row=i)
+                else:
+                    yield expect("{0}", step.terminations[i], should=f"True, as {where}", row=i)
     raise NotExercisedError("no observation shows a terminal state, or no time limit elsewhere")
+
+
+def _shown(obs: Value) -> set[bytes | tuple[int, float]]:
+    """What may show that a state is terminal: the observation, and each of its numbers if few."""
+    numbers = numbers_in(obs.value)
+    few = numbers.tolist() if len(numbers) <= _MOST_NUMBERS else ()
+    return {bytes_of(obs.value), *enumerate(few)}

@@ -92,19 +92,21 @@ def final_obs_dtype(record: Record) -> Iterator[Demand]:
 def final_obs_mask_equals_done(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the mask `infos["_final_obs"]` is true for the rows that ended only.
 
-    Without a mask, or with a wrong one, code that splits infos by row, such as Gymnasium's
-    `DictInfoToList`, finds last observations of episodes that go on.
+    So is `infos["_final_info"]`, if there is one. Without a mask, or with a wrong one, code that
+    splits infos by row, such as Gymnasium's `DictInfoToList`, finds last observations of episodes
+    that go on, or does not find those of some that ended.
     """
     default = f"np.zeros({record.num_envs}, bool)"
     for step in record.through_endings:
-        yield expect(
-            f"equal({{0}}.get('_final_obs', {default}), ended({{1}}, {{2}}))",
-            step.infos,
-            step.terminations,
-            step.truncations,
-            what="{0}.get('_final_obs')",
-            should=f"{short(step.flags)}: the rows that ended",
-        )
+        for key in ("_final_obs", *({"_final_info"} & set(step.infos.value))):
+            yield expect(
+                f"equal({{0}}.get({key!r}, {default}), ended({{1}}, {{2}}))",
+                step.infos,
+                step.terminations,
+                step.truncations,
+                what=f"{{0}}.get({key!r})",
+                should=f"{short(step.flags)}: the rows that ended",
+            )
 
 
 @error(
