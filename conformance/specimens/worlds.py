@@ -182,6 +182,30 @@ class CutInTheCornerWithAClock(CutInTheCorner):
         return np.array([self.at @ (1, 2), self.time], np.float32)
 
 
+class Drifter(gym.Env[Any, Any]):
+    """It drifts away, until it stumbles or its time is up; `both` is whether both has come."""
+
+    observation_space: Any = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space: Any = spaces.Discrete(3)
+    render_mode = "rgb_array"
+    both = False
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.at, self.time = self.np_random.uniform(-0.1, 0.1, 2), 0
+        return self.at.astype(np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.at = self.at + np.array([0.5, 0.25 * action])
+        self.time += 1
+        stumbles, late = bool(self.at[1] > 1.6), self.time >= 8
+        self.both = stumbles and late
+        return self.at.astype(np.float32), 1.0, stumbles, late, {}
+
+    def render(self) -> Any:
+        return np.zeros((4, 4, 3), np.uint8)
+
+
 _SPACES: dict[Kind, tuple[Any, Any]] = {}
 
 

@@ -127,7 +127,7 @@ def seed_before(record: Record, reset: Call) -> int | None:
     return seed
 
 
-def _made_again(steps: list[Call]) -> Iterator[Op]:
+def made_again(steps: list[Call]) -> Iterator[Op]:
     """Steps with the same actions, also where these were drawn."""
     for step in steps:
         yield Op("step", (step.copies["actions"],))
@@ -135,7 +135,7 @@ def _made_again(steps: list[Call]) -> Iterator[Op]:
 
 def _from_the_seed(record: Record, steps: list[Call]) -> Iterator[Op]:
     yield from opening(record.subject, seed_of(record))
-    yield from _made_again(steps)
+    yield from made_again(steps)
 
 
 def after_another_episode(record: Record, twin: Record) -> Iterator[Op]:
@@ -144,7 +144,7 @@ def after_another_episode(record: Record, twin: Record) -> Iterator[Op]:
     if seed is None:
         return
     yield from opening(record.subject, seed + record.num_envs)
-    for op in (op for _ in range(_TURNS) for op in _made_again(way)):
+    for op in (op for _ in range(_TURNS) for op in made_again(way)):
         yield op
         if twin.calls[-1].flags.any():
             break
@@ -178,7 +178,7 @@ def _reset_and_on(record: Record, twin: Record, early: int) -> Iterator[Op]:
     yield from _from_the_seed(record, first_end(record)[:-early])
     yield Op("reset")
     # In NEXT_STEP mode the first step after an end is the reset.
-    for op in _made_again(after_first_end(record)[int(record.mode == "NextStep") :]):
+    for op in made_again(after_first_end(record)[int(record.mode == "NextStep") :]):
         yield op
         if twin.calls[-1].flags.any():
             return
@@ -189,7 +189,7 @@ def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:
     way = first_end(record)
     yield from _from_the_seed(record, way)
     yield Op("reset")
-    yield from _made_again(after_first_end(record)[1:])
+    yield from made_again(after_first_end(record)[1:])
 
 
 def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
@@ -215,7 +215,7 @@ def _with_other_actions_after_the_end(record: Record, rows: Sequence[int]) -> It
     for i in rows:
         actions = with_another_action(record, i, actions)
     yield Op("step", (actions,))
-    yield from _made_again(later)
+    yield from made_again(later)
 
 
 def other_actions_in_a_row(record: Record, twin: Record) -> Iterator[Op]:

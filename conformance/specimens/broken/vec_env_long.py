@@ -11,7 +11,7 @@ from gymnasium import spaces
 from conformance.specimens.broken.vec_env_alike import Falls
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant
-from conformance.specimens.worlds import CutInTheCorner, CutInTheCornerWithAClock
+from conformance.specimens.worlds import CutInTheCorner, CutInTheCornerWithAClock, Drifter
 from conformance.specimens.worlds_in_rows import Masked
 
 _TERMINATED = Config(lengths=(3, 4, 5), ends=("terminated",))
@@ -341,3 +341,15 @@ class TimeIsThatOfTheNextEpisode(Points):
         first = super().end(i, last, info)
         self.reset_infos[i]["time"] = info["time"] = 0
         return first
+
+
+@vec_env_mutant("terminal_observation_not_reset_obs", referenced=False, options=None)
+class FinishedTwice(Points):
+    """A row is reset for each of the two flags."""
+
+    def make_row(self, row: int) -> Any:
+        return Drifter()
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        last = self.autoreset(i)[0] if self.envs[i].both else last
+        return super().end(i, last, info)

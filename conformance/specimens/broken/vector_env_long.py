@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.specimens.registry import vector_env_mutant
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
-from conformance.specimens.worlds import CutInTheCorner, CutInTheCornerWithAClock
+from conformance.specimens.worlds import CutInTheCorner, CutInTheCornerWithAClock, Drifter
 
 
 class RowsCounted(RowsEnv):
@@ -351,3 +351,17 @@ class OneCounterForAll(RowsEnv):
 def _cut(result: Any) -> Any:
     obs, reward, terminated, _, info = result
     return obs, reward, terminated, True, info
+
+
+@vector_env_mutant("final_obs_is_last", modes=("SameStep",), sub_envs=False)
+class FinishedTwice(RowsEnv):
+    """A row is reset for each of the two flags."""
+
+    def make_row(self, i: int) -> Any:
+        return Drifter()
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        row: Any = self.rows[i]
+        if row.both:
+            self.autoreset(i)
+        return super().restart(i, info)

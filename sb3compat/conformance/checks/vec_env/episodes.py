@@ -19,6 +19,7 @@ from sb3compat.conformance.checks.tools.singles import (
     lasts_like_singles,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
+from sb3compat.conformance.checks.tools.strays import strays_are_no_starts
 from sb3compat.conformance.checks.vec_env.marks import COMPARED, ENDINGS, marked
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.judge import Demand, expect
@@ -79,7 +80,7 @@ def terminal_observation_dtype(record: Record) -> Iterator[Demand]:
     yield from dtypes_of_lasts_fit(record)
 
 
-@error(without_reference=lasts_unlike_starts)
+@error(without_reference=all_of(lasts_unlike_starts, strays_are_no_starts))
 def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is not the first observation of the next episode.
 

@@ -22,6 +22,7 @@ from sb3compat.conformance.checks.tools.singles import (
     lasts_like_singles,
 )
 from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
+from sb3compat.conformance.checks.tools.strays import strays_are_no_starts
 from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, marked
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -143,7 +144,9 @@ def final_obs_not_aliased(record: Record) -> Iterator[Demand]:
 
 @error(
     after=(*FINALS, "final_obs_in_space", "final_obs_not_aliased", "obs_is_reset_obs"),
-    without_reference=all_of(lasts_unlike_starts, lasts_moved_on, last_as_in_first_episode),
+    without_reference=all_of(
+        lasts_unlike_starts, lasts_moved_on, last_as_in_first_episode, strays_are_no_starts
+    ),
 )
 def final_obs_is_last(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the observation that the last step led to.
