@@ -137,6 +137,13 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
     kind = dict if is_dict else tuple
     listed = isinstance(actions, list | np.ndarray)
     if listed and all(isinstance(action, kind) for action in actions):
+        if not is_dict and isinstance(actions, list) and 1 < num_envs == len(parts) == len(actions):
+            # Gymnasium's `iterate` takes them for the parts, whatever they were meant to be.
+            raise ActionsError(
+                f"Expected a tuple of {num_envs} arrays with a part of all actions each, or an "
+                f"array of {num_envs} actions with dtype=object, got a list of tuples, which may "
+                f"be either parts or actions: {shown(actions)}. {_UNSTEPPED}"
+            )
         return list(_of_length(actions, num_envs))
     if not (isinstance(actions, Mapping) if is_dict else isinstance(actions, tuple | list)) or (
         len(actions) != len(parts) or (is_dict and any(key not in actions for key, _ in parts))

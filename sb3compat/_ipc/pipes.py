@@ -25,6 +25,8 @@ from sb3compat._ipc.ready import (
     PollReady,
     Spin,
     WaitReady,
+    end_of,
+    join,
     milliseconds,
     polled,
 )
@@ -92,7 +94,7 @@ def end_processes(processes: Iterable[ProcessLike]) -> None:
         process.terminate()
     until = time.monotonic() + _TERMINATE_SECONDS
     for process in processes:
-        process.join(max(0.0, until - time.monotonic()))
+        join(process, max(0.0, until - time.monotonic()))
         if process.is_alive():
             process.kill()
             process.join()
@@ -279,7 +281,7 @@ class Exchange:
         try:
             if HAS_POLL:
                 rest = rest[os.write(pipe.fileno(), rest[:_SURE_BYTES]) :]
-            elif wait([process.sentinel], 0):
+            elif wait([end_of(process)], 0):
                 raise self._ended(row)
             else:
                 pipe.send_bytes(rest)
@@ -302,17 +304,17 @@ class Exchange:
             self.expect(row)
         while self.unsent:
             ends = {
-                row: (self._lines[row].pipe.fileno(), self._lines[row].process.sentinel)
+                row: (self._lines[row].pipe.fileno(), end_of(self._lines[row].process))
                 for row in self.unsent
             }
             events: dict[int, int] = {}
-            for number, sentinel in ends.values():
-                events |= {number: select.POLLOUT, sentinel: READABLE}
+            for number, end in ends.values():
+                events |= {number: select.POLLOUT, end: READABLE}
             ready = polled(events, milliseconds(deadline.left()))
             if not ready and deadline.left() == 0:
                 return
-            for row, (number, sentinel) in ends.items():
-                if sentinel in ready:
+            for row, (number, end) in ends.items():
+                if end in ready:
                     self._bury(row, self._ended(row))
                 elif number in ready:
                     self._write(row)

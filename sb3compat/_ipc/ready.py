@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import select
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from io import FileIO
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from sb3compat._convert.types import ProcessLike
 
@@ -28,6 +31,29 @@ class Line(NamedTuple):
 
     pipe: Connection[Any, Any]
     process: ProcessLike
+
+
+_ENDS: WeakKeyDictionary[ProcessLike, FileIO] = WeakKeyDictionary()
+
+
+def end_of(process: ProcessLike) -> int:
+    """What is ready when a process has ended.
+
+    The `sentinel` of `multiprocessing` is often a pipe, whose other end a process that the
+    environment has forked holds open, as it does that of the worker's own pipe.
+    """
+    if process not in _ENDS:
+        try:
+            _ENDS[process] = FileIO(os.pidfd_open(process.pid or 0))
+        except (AttributeError, OSError):  # another system, or one without it; it may be gone
+            return process.sentinel
+    return _ENDS[process].fileno()
+
+
+def join(process: ProcessLike, seconds: float | None) -> None:
+    """Wait until a process has ended, for so many seconds at most; None for ever."""
+    if wait([end_of(process)], seconds):
+        process.join()
 
 
 class Spin:
@@ -90,7 +116,7 @@ class PollReady:
         """Watch this worker from now on; returns the descriptor of its pipe."""
         if row in self._numbers:
             return self._numbers[row][0]
-        numbers = line.pipe.fileno(), line.process.sentinel
+        numbers = line.pipe.fileno(), end_of(line.process)
         for number in numbers:
             self._rows[number] = row
             self._poll.register(number, READABLE)
@@ -154,7 +180,7 @@ class WaitReady:
         """As `PollReady` does."""
         found: dict[Any, int] = {}
         for row in islice((row for row in rows if row in self._lines), _MOST_WORKERS):
-            found[self._lines[row].pipe] = found[self._lines[row].process.sentinel] = row
+            found[self._lines[row].pipe] = found[end_of(self._lines[row].process)] = row
         ready = {found[item] for item in wait(list(found), timeout)}
         pipes = {row: self._lines[row].pipe for row in ready}
         return {row: pipe.fileno() if wait([pipe], 0) else None for row, pipe in pipes.items()}

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from sb3compat._ipc.pipes import Deadline, end_processes, is_writable, pickled
+from sb3compat._ipc.ready import join
 from sb3compat._ipc.watched_pipes import unwatched, watch_of
 from sb3compat._ipc.worker_guard import NAME, Inside, Run, plant, results_of
 from sb3compat._upstream.private import private, set_private
@@ -126,7 +127,7 @@ def terminate(base: Any) -> None:
                 pipe.send(("close", None))
     until = Deadline(_CLOSE_SECONDS)
     for process in processes:
-        process.join(until.left())
+        join(process, until.left())
     end_processes(process for process in processes if process.is_alive())
     for pipe in pipes:
         pipe.close()

@@ -13,7 +13,7 @@ from typing import Any
 
 from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import InterruptedMessageError, end_processes
-from sb3compat._ipc.ready import Line, Spin
+from sb3compat._ipc.ready import Line, Spin, join
 from sb3compat._parallel.exchanges import ParentExchange, WorkerExchange
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.parts import EnvFn
@@ -112,7 +112,7 @@ class Processes(Workers):
         if isinstance(error, InterruptedMessageError):
             return str(error)
         process: Any = self._lines[worker].process
-        process.join(_END_SECONDS)
+        join(process, _END_SECONDS)
         how = f"exit code {process.exitcode}"
         if process.exitcode == 1 and self._start_method in ("spawn", "forkserver"):
             how += f"; with {self._start_method!r}, a script has to start workers below {GUARD!r}"
@@ -151,7 +151,7 @@ def _stop_lines(lines: Iterable[Line]) -> None:
     until = time.monotonic() + _END_SECONDS
     with suppress(ValueError):  # another thread has freed them
         for line in lines:
-            line.process.join(max(0.0, until - time.monotonic()))
+            join(line.process, max(0.0, until - time.monotonic()))
         end_processes(line.process for line in lines if line.process.is_alive())
 
 

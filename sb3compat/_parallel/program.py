@@ -1,4 +1,4 @@
-"""The state that a worker takes over from the program: arguments, and Gymnasium's registry."""
+"""The state that a worker takes over from the program: its arguments, and what it registered."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.options import same_value
 from sb3compat._ipc import by_value
+from sb3compat._to_sb3.partial_reset import registered_by_users, take_over
 from sb3compat._upstream.private import private
 from sb3compat.errors import WorkerError
 
@@ -38,12 +39,14 @@ class Program:
         authkey: The key for connections to its managers, as `multiprocessing` passes it on.
         specs: The specs in Gymnasium's registry, by id, pickled.
         missing: The registered ids that cannot be pickled, or not be unpickled, and why.
+        resets: The partial resets that were registered, as `registered_by_users` returns them.
     """
 
     argv: list[str]
     authkey: bytes
     specs: dict[str, bytes]
     missing: dict[str, str]
+    resets: dict[str, bytes] = field(default_factory=registered_by_users)
     _known: dict[str, EnvSpec] = field(default_factory=dict)
 
     @classmethod
@@ -61,6 +64,7 @@ class Program:
         """Apply the state to this process."""
         sys.argv[:] = self.argv
         multiprocessing.current_process().authkey = self.authkey
+        take_over(self.resets)
         for name, data in self.specs.items():
             try:
                 self._known[name] = pickle.loads(data)

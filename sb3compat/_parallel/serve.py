@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -57,6 +58,7 @@ def serve(
     worker = Worker(
         lambda size, name: receive_memory(pipe, size, name), env_fns, partial(_note, notes)
     )
+    worker.pid = os.getpid()
     look = None
     if HAS_POLL:
         poll = select.poll()
@@ -66,6 +68,8 @@ def serve(
         while _answer(pipe, worker, look):
             pass
     except (EOFError, OSError):  # the parent is gone
+        if worker.is_copy:
+            raise
         worker.run(dumps_command("close"))
 
 
@@ -75,6 +79,8 @@ def _answer(pipe: Connection[Any, Any], worker: Worker, look: Callable[[], objec
         worker.spin.look(look)
     data = pipe.recv_bytes()
     name, answer = ("step", worker.step()) if data == STEP else worker.run(data)
+    if worker.is_copy:
+        sys.exit()
     pipe.send_bytes(answer)
     return name != "close"
 

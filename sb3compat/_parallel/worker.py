@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,7 @@ class Worker:
         rows: Its own rows.
         shares: Whether the parent sees the arrays.
         spin: Looks for the next command before sleeping until it comes, if that was asked for.
+        pid: The number of the process, if it is a worker's.
     """
 
     buffers: Buffers
@@ -65,6 +67,7 @@ class Worker:
         self._note = note
         self._parts = Parts()
         self.spin: Spin | None = None
+        self.pid: int | None = None
         self._program: Program | None = None
         # How long the steps have taken, if time is measured.
         self._seconds = 0.0
@@ -83,7 +86,17 @@ class Worker:
             result = getattr(self, f"_{name}")(*args)
             return name, dumps_answer(result, self._row, self._where)
         except BaseException as error:
+            if self.is_copy:
+                raise
             return name, dumps(failure_of(error, self._row, self._where))
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether an environment has forked the worker, and this is the copy.
+
+        It has no commands to answer, and ends.
+        """
+        return self.pid not in (None, os.getpid())
 
     def step(self) -> bytes:
         """Step all rows with the actions that are in the arrays."""
@@ -98,6 +111,8 @@ class Worker:
                 self._concerns(part)
                 self._receive(part, extras)
         except BaseException as error:
+            if self.is_copy:
+                raise
             self._cancel()
             return dumps(failure_of(error, self._row, self._where))
         if not any(extras):

@@ -10,6 +10,7 @@ what the sub-environment has:
 - `("call", name, args, kwargs)`: calls a method, as SB3's `env_method` does.
 - `("read", name, args, kwargs)`: calls what can be called and gets what cannot, as Gymnasium's
   `call` does.
+- `("is_method", name)`: whether it can be called; it is not sent for that.
 - `("is_wrapped", wrapper_class)`: whether a wrapper of a `WrapperClass` is around it.
 
 Workers of other libraries import this module; it imports neither SB3 nor torch.
@@ -207,6 +208,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "write": lambda env, name, value: env.set_wrapper_attr(name, value),
     "call": _call,
     "read": _read,
+    "is_method": lambda env, name: callable(env.get_wrapper_attr(name)),
     "is_wrapped": lambda env, wrapper_class: wrapper_class.is_around(env),
 }
 

@@ -87,8 +87,9 @@ def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Any]) -> None:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether the two values are the same."""
-    return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))
+    """Whether the two values are the same; 0.0 and -0.0 are not."""
+    plain = isinstance(a, bool | int | float | str | bytes)
+    return a is b or (plain and same_value(a, b) and repr(a) == repr(b))
 
 
 def answered_by(subenvs: object, command: Command, rows: Sequence[int]) -> list[Any]:

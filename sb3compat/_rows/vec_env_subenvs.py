@@ -20,6 +20,7 @@ from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import WrapperClass, run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs, answered_by
 from sb3compat._upstream.vec_env import inherits, overrides_only, reaches_rows_as
+from sb3compat.errors import shown
 
 
 class MethodSubEnvs:
@@ -32,6 +33,10 @@ class MethodSubEnvs:
     def __init__(self, vec_env: Any) -> None:
         self._vec_env = vec_env
         self._own = _own_base(vec_env)
+        base = vec_env
+        while hasattr(base, "venv"):
+            base = base.venv
+        self._workers = _workers_of(base)
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """The results of the methods of the `VecEnv` for these rows.
@@ -80,6 +85,12 @@ class MethodSubEnvs:
         self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
     ) -> list[Any]:
         method = self._method("env_method")
+        taken = {"indices", "method_name"} & kwargs.keys()
+        if taken:
+            raise TypeError(
+                f"Expected no keyword argument {shown(taken.pop())} for {name!r}, as env_method of "
+                f"{self._vec_env} takes one of that name itself. Pass it by its place."
+            )
         return list(method(name, *args, indices=self._indices(rows), **kwargs))
 
     def _read(
@@ -89,10 +100,22 @@ class MethodSubEnvs:
         if self._own is not None:  # a method of a worker's environment cannot always be sent
             return self._own.read(name, *args, indices=rows, **kwargs)
         if not args and not kwargs:
-            values = self._get(rows, name)
-            if not all(map(callable, values)):
+            if self._workers is not None:
+                if not self._are_methods(self._workers, rows, name):
+                    return self._get(rows, name)
+            elif not all(map(callable, values := self._get(rows, name))):
                 return values
         return self._call(rows, name, args, kwargs)
+
+    def _are_methods(self, workers: WorkerSubEnvs, rows: Sequence[int], name: str) -> bool:
+        """Whether the rows have a method of that name.
+
+        A worker would send it with its whole environment, and die where that cannot be sent.
+        """
+        try:
+            return all(workers.ask(("is_method", name), rows))
+        except AttributeError:  # a wrapper may have it
+            return False
 
     def _is_wrapped(self, rows: Sequence[int], wrapper_class: WrapperClass) -> list[bool]:
         method = self._method("env_is_wrapped")
@@ -130,9 +153,14 @@ def vec_env_subenvs(vec_env: Any) -> SubEnvs:
         base = base.venv
     if reaches_rows_as(base, "DummyVecEnv"):
         return LocalSubEnvs(base)
-    if reaches_rows_as(base, "SubprocVecEnv"):
-        return WorkerSubEnvs(GuardedWorkers(base, run_command).ask)
-    return MethodSubEnvs(vec_env)
+    return _workers_of(base) or MethodSubEnvs(vec_env)
+
+
+def _workers_of(base: Any) -> WorkerSubEnvs | None:
+    """The rows of a `SubprocVecEnv`, reached by our commands; None of another `VecEnv`."""
+    if not reaches_rows_as(base, "SubprocVecEnv"):
+        return None
+    return WorkerSubEnvs(GuardedWorkers(base, run_command).ask)
 
 
 def inherits_to_base(vec_env: Any, method: str) -> bool:

@@ -28,12 +28,19 @@ class ReachesSubEnvs(VectorEnvBase):
 
     vec_env: Any
     _subenvs: SubEnvs
+    # The seed of the last reset, until the adapter's own generator is asked for.
+    _own_seed: int | None = None
 
     def render(self) -> tuple[Any, ...]:
         """One frame for each row."""
         self._check_open()
         by_row = self._is_plain or self.render_mode != "rgb_array"
         vec_env: Any = self.vec_env
+        if not by_row and not hasattr(vec_env, "get_images"):
+            raise AttributeError(
+                f"{vec_env} has no method 'get_images', by which its frames could be had. Add it "
+                "to that class."
+            )
         frames = self.call("render") if by_row else vec_env.get_images()
         what = f"get_images() of {vec_env}"
         return tuple(map(own_value, frames_of(frames, vec_env.num_envs, what)))
@@ -87,7 +94,7 @@ class ReachesSubEnvs(VectorEnvBase):
     def np_random(self) -> Any:
         """The random generators of the sub-environments; the adapter's own if they have none."""
         value = self._read_if_any("np_random")
-        return super().np_random if value is None else value
+        return self._seeded().np_random if value is None else value
 
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:
@@ -97,6 +104,7 @@ class ReachesSubEnvs(VectorEnvBase):
                 "seed them, or set_attr('np_random', [one for each row]) to replace them."
             )
         # Its seed is unknown from then on.
+        self._own_seed = None
         set_private(self, "_np_random", value)
         set_private(self, "_np_random_seed", -1)
 
@@ -104,7 +112,14 @@ class ReachesSubEnvs(VectorEnvBase):
     def np_random_seed(self) -> Any:
         """The seeds of those generators."""
         value = self._read_if_any("np_random_seed")
-        return super().np_random_seed if value is None else value
+        return self._seeded().np_random_seed if value is None else value
+
+    def _seeded(self) -> Any:
+        """The base class, whose generator has the seed of the last reset that had one."""
+        if self._own_seed is not None:
+            super().reset(seed=self._own_seed)
+            self._own_seed = None
+        return super()
 
     @property
     def subenvs(self) -> SubEnvs:

@@ -225,7 +225,10 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         if options is not None and "reset_mask" in options:
             masked = rows_under(options.pop("reset_mask"), self.num_envs)
             rows = masked if len(masked) < self.num_envs else None
-        return self.reset_rows(rows, seeds, [options] * self.num_envs)
+        result = self.reset_rows(rows, seeds, [options] * self.num_envs)
+        if isinstance(seed, int | np.integer):
+            self._own_seed = int(seed)
+        return result
 
     def reset_rows(
         self, rows: list[int] | None, seeds: Seeds, options: RowOptions
@@ -260,7 +263,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         Args:
             actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
                 tuple of such arrays, or a list of n single actions. They are not cast. A dict
-                has the space's keys and no others.
+                has the space's keys and no others. A list of n tuples is refused where the space
+                is one of n parts, as it might be a list of these.
 
         Returns:
             The tuple `(observations, rewards, terminations, truncations, infos)`.

@@ -144,9 +144,16 @@ class WholeSteps:
             PartialResetError: If a masked reset includes a row that has not ended, or asks for a
                 seed or options.
             ConversionError: If the `VecEnv` takes no options, no seed, or no seed for each row.
+            CallOrderError: If it presents other observations than when it was adapted.
         """
         if self._hands_out(rows, seeds, options):
             return
+        if (space := presented_space(self._vec_env)) != self._layout.presented:
+            raise CallOrderError(
+                f"Expected {self._vec_env} to present observations in {self._layout.presented}, as "
+                f"when it was adapted, but a wrapper's settings were changed: now it is {space}. "
+                "Adapt it again. Nothing was reset."
+            )
         if len(rows) < self._n:
             self._refuse(rows, _asks_nothing(rows, seeds, options))
         if any(options) and not hasattr(self._vec_env, "set_options"):
@@ -190,12 +197,6 @@ class WholeSteps:
                     array[i] = value
             self.ended[rows] = False
             return self._layout.pack([array.copy() for array in self._observed]), infos
-        if (space := presented_space(self._vec_env)) != self._layout.presented:
-            raise CallOrderError(
-                f"Expected {self._vec_env} to present observations in {self._layout.presented}, as "
-                f"when it was adapted, but a wrapper's settings were changed: now it is {space}. "
-                "Adapt it again. Nothing was reset."
-            )
         waiting = waiting_seeds(self._base), waiting_options(self._base)
         try:
             batch = self._answer(self._call_reset, seeds, options)

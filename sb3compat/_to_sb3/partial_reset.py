@@ -8,7 +8,9 @@ needs only one module.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
@@ -30,6 +32,7 @@ from sb3compat._convert.types import (
     VectorInfos,
     VectorResetResult,
 )
+from sb3compat._ipc import by_value
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
@@ -152,6 +155,8 @@ def refuse_partial_batches(env: AnyVectorEnv, batch_size: int) -> None:
 F = TypeVar("F", bound=PartialReset)
 
 _REGISTRY: dict[type, PartialReset] = {}
+# In a worker: what the program has registered, pickled, by the name of the class.
+_OF_THE_PROGRAM: dict[str, bytes] = {}
 
 # The modules of `backends` by the class, which exists only after its library was imported.
 _BACKENDS = {
@@ -255,11 +260,29 @@ def attribute_of(env: AnyVectorEnv, name: str) -> Any:
 def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
     """The classes of `env` with registered functions, the nearest first; users' before ours."""
     for cls in type(env).__mro__:
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if cls not in _REGISTRY and name in _OF_THE_PROGRAM:
+            _REGISTRY[cls] = pickle.loads(_OF_THE_PROGRAM[name])
         if cls in _REGISTRY:
             yield cls, _REGISTRY[cls]
-        module = _BACKENDS.get(f"{cls.__module__}.{cls.__qualname__}")
+        module = _BACKENDS.get(name)
         if module is not None:
             yield cls, import_module(f"sb3compat._to_sb3.backends.{module}").ResetRows()
+
+
+def registered_by_users() -> dict[str, bytes]:
+    """The functions that were registered, pickled, by the name of the class, for workers."""
+    found = {}
+    for cls, function in _REGISTRY.items():
+        if cls not in _OWN:
+            with suppress(Exception):  # a worker of a class that needs it will say so
+                found[f"{cls.__module__}.{cls.__qualname__}"] = by_value.dumps(function)
+    return found
+
+
+def take_over(found: dict[str, bytes]) -> None:
+    """Take over what the program has registered, for classes of which there is nothing here."""
+    _OF_THE_PROGRAM.update(found)
 
 
 def reset_with_mask(
@@ -291,5 +314,6 @@ def reset_with_mask(
 
 
 # The last one presents a VecEnv as a VectorEnv: the protocol promises masked resets.
-for _cls in (SyncVectorEnv, AsyncVectorEnv, HoldsVecEnv):
+_OWN = (SyncVectorEnv, AsyncVectorEnv, HoldsVecEnv)
+for _cls in _OWN:
     _REGISTRY[_cls] = reset_with_mask

@@ -21,6 +21,7 @@ from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._trace.endings import endings_of
 from sb3compat._trace.record import Layout, Mark, marks_in
 from sb3compat._trace.steps import Stepping
+from sb3compat.conformance.findings import said_by
 from sb3compat.errors import ConversionError, UnsupportedEnvError, shown
 
 _ROWS = 3
@@ -184,8 +185,12 @@ def trace(
             # With the other APIs the same would come again.
             if not number:
                 stepping.beyond()
-        except ConversionError as error:
-            layouts.append(replace(layout, refusal=str(error)))
+        except Exception as error:
+            refused = isinstance(error, ConversionError)
+            if not refused and not number:  # the environment itself fails
+                raise
+            why = str(error) if refused else said_by(error)
+            layouts.append(replace(layout, refusal=why))
         else:
             endings = endings_of(stepping.record, chosen, episodes=episodes, calls=calls)
             layouts.append(replace(layout, endings=endings))

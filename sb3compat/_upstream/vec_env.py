@@ -1,7 +1,7 @@
 """The private state of SB3's `VecEnv`, and tests for SB3's own classes and methods.
 
 Nothing here imports SB3: an environment of its classes exists only once SB3 was imported. An object
-that is only similar to a `VecEnv` may lack these names; a `VecEnv` that lacks them is an error.
+that is only similar to a `VecEnv` has no such state; a `VecEnv` that lacks it is an error.
 """
 
 from __future__ import annotations
@@ -159,14 +159,13 @@ def passes_seeds_and_options(vec_env: object) -> bool:
 
 def forget_waiting(vec_env: object) -> None:
     """Discard the stored seeds and options: they are used once."""
-    for name in ("_reset_seeds", "_reset_options"):
-        if is_vec_env(vec_env) or hasattr(vec_env, name):
-            private(vec_env, name)()
+    for name in ("_reset_seeds", "_reset_options") if is_vec_env(vec_env) else ():
+        private(vec_env, name)()
 
 
 def _waiting(vec_env: object, name: str, forget: str) -> Any:
     if not is_vec_env(vec_env):
-        return getattr(vec_env, name, [])
+        return []  # what it has under that name is its own
     if not hasattr(vec_env, name):
         # A user's class may have skipped the `__init__` of SB3's, which calls this method.
         private(vec_env, forget)()

@@ -73,8 +73,12 @@ def test_actions_for_a_vec_env_are_those_that_gymnasium_gives_each_row(
     batched_space.seed(seed)
     batch = batched_space.sample()
     expected = list(iterate(batched_space, batch))
-    for given_as in (batch, expected):
-        same(list(action_batch(space, given_as, n)), expected)
+    same(list(action_batch(space, batch, n)), expected)
+    if isinstance(space, spaces.Tuple) and len(space.spaces) == n > 1:
+        with pytest.raises(ValueError, match="either parts or actions"):
+            action_batch(space, expected, n)
+    else:
+        same(list(action_batch(space, expected, n)), expected)
 
 
 def test_ragged_actions_for_a_vec_env_are_refused() -> None:

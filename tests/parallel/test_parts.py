@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat._parallel.parts import Parts
+from sb3compat._to_sb3 import partial_reset
 from tests.envs import MakeEnv, Returns, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
@@ -33,6 +34,21 @@ def test_environment_that_is_made_twice_is_refused() -> None:
     env = MakeEnv(script(), 0)()
     with pytest.raises(sb3compat.UnsupportedEnvError, match=r"env_fns\[5\] to make a new"):
         made(lambda: env, lambda: gym.Wrapper(env))
+
+
+def test_partial_reset_that_the_program_has_registered_is_known_to_its_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partial_reset, "_REGISTRY", dict(partial_reset._REGISTRY))
+    sb3compat.register_partial_reset(UnknownEnv, lambda env, mask: env.reset_rows(mask, None, {}))
+    part = partial(UnknownEnv, fns(2, lengths=(2, 3)), AutoresetMode.NEXT_STEP)
+    envs = [sb3compat.ParallelVecEnv([part], workers=1), sb3compat.to_sb3(part())]
+    for env in envs:
+        env.seed(3)
+    same(*(env.reset() for env in envs))
+    for _ in range(5):
+        same(*(env.step(np.zeros(2, int)) for env in envs))
+    envs[0].close()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

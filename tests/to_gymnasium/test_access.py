@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sb3compat
 from tests.envs import fns
 from tests.handwritten import CountingVecEnv
+from tests.interrupts import no_hang
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
 
@@ -32,6 +34,8 @@ def test_sub_environments_can_be_called(envs: Any) -> None:
         assert env.get_attr("mu") == (4, 4)
         env.set_attr("mu", [5, 6])
         assert env.get_attr("mu") == (5, 6)
+        env.set_attr("mu", (0.0, -0.0))
+        assert np.signbit(env.get_attr("mu")).tolist() == [False, True]
         env.set_attr("mu", (7, 8))
         assert env.get_attr("mu") == (7, 8)
         with pytest.raises(ValueError, match="values"):
@@ -61,8 +65,94 @@ def test_vec_env_that_tells_nothing_of_its_rows_has_a_generator_of_its_own(make:
     envs = sb3compat.to_gymnasium(make())
     assert envs.np_random is envs.np_random
     assert isinstance(envs.np_random_seed, int)
+    for _ in range(2):  # as Gymnasium's base class does
+        envs.reset(seed=5)
+        assert envs.np_random_seed == 5
+        assert envs.np_random.random() == np.random.default_rng(5).random()
     envs.np_random = np.random.default_rng(3)
     assert envs.np_random_seed == -1
+
+
+class Level(vec_env.VecEnvWrapper):  # type: ignore[misc, name-defined]
+    """Gives one attribute of its own."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        own = attr_name == "level"
+        return [1] * self.num_envs if own else self.venv.get_attr(attr_name, indices)
+
+
+class Locked(gym.Wrapper[Any, Any, Any, Any]):
+    """Cannot be pickled, as an environment with a window."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.lock = threading.Lock()
+
+    def score(self, indices: Any = None) -> Any:
+        return 42
+
+
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_methods_below_a_wrapper_that_answers_for_the_rows_are_called(build: Any) -> None:
+    envs = sb3compat.to_gymnasium(Level(build([lambda fn=fn: Locked(fn()) for fn in fns()])))
+    envs.reset(seed=3)
+    with no_hang():
+        assert envs.call("score") == envs.get_attr("score") == (42, 42)
+        assert envs.call("level") == (1, 1)
+        assert envs.get_attr("row") == (0, 1)
+        same(envs.step([0, 0])[3], np.array([False, False]))
+        with pytest.raises(TypeError, match="no keyword argument 'indices' for 'score'"):
+            envs.call("score", indices=3)
+        assert envs.call("score", 3) == (42, 42)
+    envs.close()
+
+
+class Similar:
+    """An object with the methods of a `VecEnv`, and names of its own that SB3 has, too."""
+
+    render_mode = "rgb_array"
+    num_envs = 2
+    calls = 0
+
+    def __init__(self, own: Any) -> None:
+        self.venv_inside = dummy(fns())
+        self.observation_space = self.venv_inside.observation_space
+        self.action_space = self.venv_inside.action_space
+        self._seeds = self._options = own
+
+    def _reset_seeds(self) -> None:
+        self.calls += 1
+
+    def reset(self) -> Any:
+        return self.venv_inside.reset()
+
+    def step(self, actions: Any) -> Any:
+        return self.venv_inside.step(actions)
+
+
+@pytest.mark.parametrize("own", [None, 7, {"difficulty": 3}, ["left", "right"]])
+def test_private_names_of_an_object_with_the_methods_of_a_vec_env_are_its_own(own: Any) -> None:
+    similar = Similar(own)
+    envs = sb3compat.to_gymnasium(similar, autoreset_mode="Disabled")
+    envs.reset()
+    for _ in range(3):
+        *_, terminations, truncations, _ = envs.step([0, 0])
+    assert (terminations | truncations).all()
+    resets = similar.venv_inside.reset_infos[0]["resets"]
+    envs.reset()  # hands out what is held
+    assert similar.venv_inside.reset_infos[0]["resets"] == resets
+    similar.reset = lambda: 1 / 0  # type: ignore[method-assign]
+    with pytest.raises(ZeroDivisionError):
+        envs.reset()
+    assert (similar._seeds, similar._options, similar.calls) == (own, own, 0)
+    with pytest.raises(AttributeError, match=r"no method 'get_images'.*Add it"):
+        envs.render()
 
 
 def test_envs_are_those_of_sync_vector_env() -> None:

@@ -176,3 +176,5 @@ def test_settings_that_change_what_is_presented_are_noticed_at_a_reset() -> None
     venv.norm_obs = False
     with pytest.raises(CallOrderError, match="Adapt it again"):
         envs.reset()
+    venv.norm_obs = True
+    envs.step(envs.action_space.sample())  # nothing was reset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -117,6 +118,19 @@ def test_refusal_is_shown_where_the_environment_cannot_be_presented() -> None:
     assert found.layouts[0].endings
     assert found.layouts[1].api == "SB3 VecEnv"
     assert "a way to reset single rows" in found.layouts[1].refusal
+
+
+def test_what_raises_with_one_api_only_is_shown_for_that_api() -> None:
+    """A lock in the infos, which only Gymnasium's batches of them can hold."""
+
+    def make() -> Any:
+        return SyncVectorEnv([lambda: Gives(fns()[0](), step={"lock": threading.Lock()})] * 2)
+
+    found = sb3compat.trace(make, episodes=1)
+    assert found.layouts[0].endings
+    assert any("cannot pickle" in layout.refusal for layout in found.layouts[1:])
+    with pytest.raises(ZeroDivisionError):
+        sb3compat.trace(Changed(make(), step=lambda *_: 1 / 0))
 
 
 def test_rows_with_different_starts_are_traced_as_they_are() -> None:
