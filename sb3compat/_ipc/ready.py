@@ -11,6 +11,7 @@ from functools import partial
 from io import FileIO
 from itertools import islice
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -33,7 +34,7 @@ class Line(NamedTuple):
     process: ProcessLike
 
 
-_ENDS: WeakKeyDictionary[ProcessLike, FileIO] = WeakKeyDictionary()
+_ENDS: WeakKeyDictionary[BaseProcess, FileIO] = WeakKeyDictionary()
 
 
 def end_of(process: ProcessLike) -> int:
@@ -42,6 +43,8 @@ def end_of(process: ProcessLike) -> int:
     The `sentinel` of `multiprocessing` is often a pipe, whose other end a process that the
     environment has forked holds open, as it does that of the worker's own pipe.
     """
+    if not isinstance(process, BaseProcess):
+        return process.sentinel
     if process not in _ENDS:
         try:
             _ENDS[process] = FileIO(os.pidfd_open(process.pid or 0))

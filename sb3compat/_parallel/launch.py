@@ -41,16 +41,21 @@ class FreshProcess(subprocess.Popen[bytes]):
     Args:
         command: The command line.
         ends: The file descriptors of the worker's ends of its pipes.
-        pipe: The parent's end. That it is closed shows the end of the process.
+        pipe: The parent's end. That it is closed shows the end of the process, where the system has
+            no other sign.
     """
 
     def __init__(self, command: list[str], ends: Sequence[int], pipe: Connection[Any, Any]) -> None:
         super().__init__(command, stdin=subprocess.DEVNULL, pass_fds=ends)
-        self._sentinel = FileIO(os.dup(pipe.fileno()))
+        number = None
+        if sys.platform == "linux":
+            with suppress(AttributeError, OSError):  # an old system, or a sandbox without it
+                number = os.pidfd_open(self.pid)
+        self._sentinel = FileIO(os.dup(pipe.fileno()) if number is None else number)
 
     @property
     def sentinel(self) -> int:
-        """Ready when the process has ended, and no other has its end of the pipe."""
+        """Ready when the process has ended."""
         return self._sentinel.fileno()
 
     @property
