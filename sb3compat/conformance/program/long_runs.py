@@ -20,9 +20,10 @@ def rows_of(env, obs):
 
 
 def pieces(obs):
-    """The simple parts of an observation, flat."""
+    """The simple parts of an observation, flat; those of a dict by the order of its keys."""
     if isinstance(obs, (dict, list, tuple)):
-        parts = obs.values() if isinstance(obs, dict) else obs
+        # A dict that an environment returns may have another order than its space.
+        parts = [obs[key] for key in sorted(obs, key=str)] if isinstance(obs, dict) else obs
         return [piece for part in parts for piece in pieces(part)]
     return [np.ravel(obs)]
 

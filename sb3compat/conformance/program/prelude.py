@@ -367,7 +367,7 @@ def descent():
         def step(self):
             for parameter in self.param_groups[0]["params"]:
                 if parameter.grad is not None:
-                    bounded = parameter.grad.nan_to_num().clamp(-1, 1)
+                    bounded = parameter.grad.clamp(-1, 1)
                     parameter.data -= self.param_groups[0]["lr"] * bounded
 
     return Descent

@@ -144,3 +144,9 @@ def test_a_scale_that_time_explains_is_no_other_one() -> None:
     assert not rescaled(list(before), list(after), list(path[:, -2]), list(path[:, -1]))
     hidden = [list(part[:, :1]) for part in (before, after, path[:, -2], path[:, -1])]
     assert not rescaled(*hidden)
+
+
+def test_numbers_of_a_dict_have_their_places_by_the_keys() -> None:
+    """What an environment returns may have another order than the batch of it."""
+    one, other = {"b": np.array([1.0]), "a": {"d": 2, "c": 3}}, {"a": {"c": 3, "d": 2}, "b": [1.0]}
+    assert [PRELUDE["numbers_in"](obs).tolist() for obs in (one, other)] == [[3.0, 2.0, 1.0]] * 2
