@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from io import FileIO
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from sb3compat._convert.types import ProcessLike
 
@@ -34,7 +33,7 @@ class Line(NamedTuple):
     process: ProcessLike
 
 
-_ENDS: WeakKeyDictionary[BaseProcess, FileIO] = WeakKeyDictionary()
+_ENDS: WeakKeyDictionary[BaseProcess, int] = WeakKeyDictionary()
 
 
 def end_of(process: ProcessLike) -> int:
@@ -47,10 +46,12 @@ def end_of(process: ProcessLike) -> int:
         return process.sentinel
     if process not in _ENDS:
         try:
-            _ENDS[process] = FileIO(os.pidfd_open(process.pid or 0))
+            number = os.pidfd_open(process.pid or 0)
         except (AttributeError, OSError):  # another system, or one without it; it may be gone
             return process.sentinel
-    return _ENDS[process].fileno()
+        finalize(process, os.close, number)
+        _ENDS[process] = number
+    return _ENDS[process]
 
 
 def join(process: ProcessLike, seconds: float | None) -> None:
