@@ -190,7 +190,7 @@ def test_vec_env_comes_back_in_mid_episode(
         if mode == AutoresetMode.DISABLED and ended.any():
             envs.reset(options={"reset_mask": ended})
         stepped = ~ended if mode == AutoresetMode.NEXT_STEP else np.ones(n, bool)
-        ended = np.logical_or(*envs.step(unshifted)[2:4])
+        ended = np.logical_or(*envs.step(batched(space, unshifted))[2:4])
         for i, env in enumerate(reference.envs):
             if stepped[i]:
                 *_, terminated, truncated, _ = env.step(unshifted[i])
@@ -207,7 +207,7 @@ def test_vec_env_comes_back_in_mid_episode(
         same(got[0], wanted[0])
         same(got[2], wanted[2])
     with pytest.raises(RuntimeError, match=r"Expected reset\(\) without a mask, as to_sb3"):
-        envs.step(unshifted)
+        envs.step(batched(space, unshifted))
 
 
 # Our own adapters below wrappers: they are bases like Gymnasium's and SB3's own classes.
