@@ -225,10 +225,9 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         if options is not None and "reset_mask" in options:
             masked = rows_under(options.pop("reset_mask"), self.num_envs)
             rows = masked if len(masked) < self.num_envs else None
-        result = self.reset_rows(rows, seeds, [options] * self.num_envs)
         if isinstance(seed, int | np.integer):
-            self._own_seed = int(seed)
-        return result
+            self._own_seed = int(seed)  # first, as in Gymnasium: after a reset nothing may come
+        return self.reset_rows(rows, seeds, [options] * self.num_envs)
 
     def reset_rows(
         self, rows: list[int] | None, seeds: Seeds, options: RowOptions
