@@ -21,7 +21,7 @@ from sb3compat._convert.split_infos import split_infos
 from sb3compat._to_sb3.tap import MaskOptions
 from tests.convert.info_batches import equal
 from tests.envs import MakeEnv, Script
-from tests.lockstep import same
+from tests.lockstep import batched, same
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
 from tests.profiles import examples
 from tests.strategies import scripts
@@ -91,7 +91,8 @@ def test_infos_that_gymnasium_would_change_keep_their_values(
     reference.reset()
     for number in steps:
         actions = actions_of(chosen.action_space, n, 2 * number + 1)
-        _, _, terminations, truncations, infos = ours.step(actions)
+        batch = batched(chosen.action_space, actions)
+        _, _, terminations, truncations, infos = ours.step(batch)
         _, _, dones, expected = reference.step(actions)
         rows = split_infos(infos, n)
         for i in range(n):
