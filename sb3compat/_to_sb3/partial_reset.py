@@ -271,10 +271,13 @@ def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
 
 
 def registered_by_users() -> dict[str, bytes]:
-    """The functions that were registered, pickled, by the name of the class, for workers."""
+    """The functions that were registered, pickled, by the name of the class, for workers.
+
+    Those of classes that a function has made are left out: other classes may have their names.
+    """
     found = {}
     for cls, function in _REGISTRY.items():
-        if cls not in _OWN:
+        if cls not in _OWN and "<locals>" not in cls.__qualname__:
             with suppress(Exception):  # a worker of a class that needs it will say so
                 found[f"{cls.__module__}.{cls.__qualname__}"] = by_value.dumps(function)
     return found
