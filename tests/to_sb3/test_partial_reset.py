@@ -108,6 +108,15 @@ def test_function_of_the_user_comes_before_that_of_this_package(
     assert partial_reset_of(env) is sb3compat.reset_with_mask
 
 
+def test_functions_for_classes_that_a_function_has_made_are_not_for_workers() -> None:
+    class Made(UnknownEnv): ...
+
+    sb3compat.register_partial_reset(Made, sb3compat.reset_with_mask)
+    names = partial_reset.registered_by_users().keys()
+    assert f"{__name__}.SmallSeeds" in names
+    assert not any("<locals>" in name for name in names)
+
+
 # Seeds, where the environment does not take all.
 
 
