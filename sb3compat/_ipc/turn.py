@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from functools import wraps
 from threading import get_ident
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from sb3compat._upstream.private import private
 from sb3compat.errors import CallOrderError
@@ -30,12 +31,12 @@ class Turn:
     """
 
     def __init__(self) -> None:
-        # The frame of the call, under one key: `setdefault` is atomic.
-        self._calls: dict[str, FrameType] = {}
+        # The call under way, under one key: `setdefault` is atomic.
+        self._calls: dict[str, _Call] = {}
 
     def __enter__(self) -> None:
-        frame = private(sys, "_getframe")(1)
-        while self._calls.setdefault("call", frame) is not frame:
+        call = _Call(private(sys, "_getframe")(1), get_ident(), os.getpid())
+        while self._calls.setdefault("call", call) is not call:
             self.check()
 
     def __exit__(self, *_: object) -> None:
@@ -51,13 +52,11 @@ class Turn:
         while (call := self._calls.get("call")) is not None:
             if call is not awaited:  # the patience is for each single call
                 until, awaited = time.monotonic() + _PATIENCE, call
-            tops: dict[int, FrameType] = private(sys, "_current_frames")()
-            thread = next((each for each, top in tops.items() if _is_in(call, top)), None)
-            if thread is None:
+            if not call.is_under_way():
                 if self._calls.get("call") is call:
                     self._calls.clear()
                 return
-            if thread == get_ident() or time.monotonic() > until:
+            if call.thread == get_ident() or time.monotonic() > until:
                 raise CallOrderError(
                     "Expected one call at a time, got a second one while the first still awaits "
                     "the answers of its workers: from a step or reset of an environment, a signal "
@@ -66,11 +65,25 @@ class Turn:
             time.sleep(0.001)
 
 
-def _is_in(call: FrameType, top: FrameType | None) -> bool:
-    """Whether a frame is on the stack below another one."""
-    while top is not None and top is not call:
-        top = top.f_back
-    return top is call
+class _Call(NamedTuple):
+    frame: FrameType
+    thread: int
+    process: int
+
+    def is_under_way(self) -> bool:
+        """Whether its frame is on the stack of a thread.
+
+        Python refuses to clear a frame that is. `sys._current_frames` would tell, too, but before
+        Python 3.11.9 and 3.12.3 it may hang when other threads start or end (python/cpython
+        #106883).
+        """
+        if self.process != os.getpid() and self.thread != get_ident():
+            return False  # this process is a fork, and only the thread that forked lives on in it
+        try:
+            self.frame.clear()
+        except RuntimeError:
+            return True
+        return False
 
 
 def one_at_a_time(method: Callable[P, R]) -> Callable[P, R]:

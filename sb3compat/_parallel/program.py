@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import multiprocessing
 import pickle
@@ -145,8 +146,7 @@ def refuse_rerun() -> None:
             for it by the main one, or the main module by `multiprocessing`; the message names the
             guard.
     """
-    frames: dict[int | None, FrameType] = private(sys, "_current_frames")()
-    for frame in (inspect.currentframe(), frames.get(threading.main_thread().ident)):
+    for frame in (inspect.currentframe(), _frame_of_the_main_thread()):
         script = _imported_by_worker(frame)
         if script is not None:
             raise WorkerError(
@@ -154,6 +154,22 @@ def refuse_rerun() -> None:
                 "worker is importing it, and it starts workers again. Put its statements, except "
                 f"imports and definitions, below {GUARD!r}, as for multiprocessing."
             )
+
+
+def _frame_of_the_main_thread() -> FrameType | None:
+    """What it runs, seen from another thread."""
+    main = threading.main_thread()
+    if main is threading.current_thread():
+        return None
+    collecting = gc.isenabled()
+    # Before Python 3.11.9 and 3.12.3 it may hang if garbage is collected (python/cpython #106883).
+    gc.disable()
+    try:
+        frames: dict[int | None, FrameType] = private(sys, "_current_frames")()
+    finally:
+        if collecting:
+            gc.enable()
+    return frames.get(main.ident)
 
 
 def _imported_by_worker(frame: FrameType | None) -> str | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
-from sb3compat._ipc.turn import Turn
+from sb3compat._ipc.turn import Turn, _Call
 from sb3compat.errors import CallOrderError, ClosedError
 from tests.envs import Identity
 from tests.interrupts import Asking, attempt, count, counting, within
@@ -97,10 +98,11 @@ def test_call_of_another_thread_waits() -> None:
 
 
 def test_patience_is_for_each_single_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, frames, done, ready = Turn(), list[Any](), Event(), Event()
+    turn, frames, done, ready = Turn(), list[_Call](), Event(), Event()
+    monkeypatch.setattr(sys, "_current_frames", None)  # some versions of Python may hang in it
 
     def call(depth: int = 2) -> None:
-        frames.append(sys._getframe())
+        frames.append(_Call(sys._getframe(), get_ident(), os.getpid()))
         if depth:
             call(depth - 1)
         else:
@@ -110,7 +112,7 @@ def test_patience_is_for_each_single_call(monkeypatch: pytest.MonkeyPatch) -> No
     other = Thread(target=call)
     other.start()
     ready.wait()
-    calls = [*frames * 20, None]
+    calls: list[Any] = [*frames * 20, None]
 
     def another(_: float) -> None:
         turn._calls.clear()
@@ -125,8 +127,14 @@ def test_patience_is_for_each_single_call(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sb3compat._ipc.turn.time.sleep", lambda _: None)
     with pytest.raises(CallOrderError, match="one call at a time"):
         turn.check()
+    # In a fork, the threads that made the calls are gone.
+    turn._calls["call"] = frames[0]._replace(process=os.getpid() + 1)
+    turn.check()
+    turn._calls["call"] = frames[0]
     done.set()
     other.join()
+    turn.check()  # the call has ended, and left its traces behind
+    assert not turn._calls
 
 
 def test_call_of_another_thread_during_a_step_says_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from threading import Thread
 from typing import Any
 
 import gymnasium as gym
@@ -392,3 +394,18 @@ def imported(module: str, loop: str) -> None:
 def test_module_that_another_process_imports_may_start_workers() -> None:
     imported("a_script", "__mp_main__")
     imported("a_script", "multiprocessing.spawn")
+
+
+def test_nothing_is_collected_while_the_stack_of_another_thread_is_read(monkeypatch: Any) -> None:
+    frames, collecting = sys._current_frames, list[bool]()
+
+    def noted() -> Any:
+        collecting.append(gc.isenabled())
+        return frames()
+
+    monkeypatch.setattr(sys, "_current_frames", noted)
+    thread = Thread(target=refuse_rerun)
+    thread.start()
+    thread.join()
+    assert collecting == [False]
+    assert gc.isenabled()
