@@ -199,6 +199,56 @@ class TerminatesAtItsLimit(Walkers):
         return gym.make(spec, disable_env_checker=True)
 
 
+@_rows("terminal_states_are_no_truncations")
+class MayCatchTheLastBall(Walker):
+    """An episode ends with a catch, which no observation shows."""
+
+    observation_space = spaces.MultiDiscrete([5, 2])
+    limit = 4
+
+    def begin(self) -> None:
+        self.ball, self.caught = int(self.dice.integers(2)), False
+
+    def move(self, action: int) -> None:
+        self.caught = action == self.ball
+        self.ball = int(self.dice.integers(2))
+
+    def arrived(self) -> bool:
+        return self.time >= 3 and self.caught
+
+    def look(self) -> Any:
+        return np.array([self.time, self.ball])
+
+    def reward(self) -> float:
+        return float(self.caught)
+
+
+@_rows("terminal_states_are_no_truncations")
+class CaughtByANetInTheEnd(Walker):
+    """It shows the height before, too: just above the ground, it has always fallen to it."""
+
+    observation_space = spaces.Box(-5, 30, (2,), np.int64)
+    limit = 12
+
+    def begin(self) -> None:
+        self.before = self.height = int(self.dice.integers(14, 25))
+
+    def move(self, action: int) -> None:
+        self.before = self.height
+        self.height -= int(self.dice.integers(1, 4))
+        if self.time == self.limit:
+            self.height = self.before + 5
+
+    def arrived(self) -> bool:
+        return self.height <= 0
+
+    def look(self) -> Any:
+        return np.array([self.before, self.height])
+
+    def reward(self) -> float:
+        return 1.0
+
+
 @_rows("trains_ppo", "trains_off_policy")
 class NumberedBoards(Walker):
     """Boards of 25 fields with three states each, by their numbers: too many to code as one-hot."""

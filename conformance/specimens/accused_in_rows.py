@@ -169,6 +169,24 @@ class CountsWhoGivesUpToo(CountsItsEpisodes):
         return super().reset(seed=seed, options=options)
 
 
+class ClimbsAtEachEnd(EndsElsewhereRow):
+    """Its level is kept over all resets, also under a seed, and observed from the start on."""
+
+    level = 0
+
+    def end(self) -> None:
+        self.level += 1
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.level], np.float32)
+
+
+for _mode in ("NextStep", "SameStep", "Disabled"):
+    _form(
+        "seed_works_again", "masked_reset_restarts_masked", mode=_mode, lengths=(6,), infos=False
+    )(type(f"ClimbsAtEachEnd{_mode}", (ClimbsAtEachEnd,), {}))
+
+
 @_form("last_obs_like_others", endings=("terminated",), infos=False, **_SHORT)
 class FallsFarDownAtTheEnd(EndsElsewhereRow):
     def end(self) -> None:

@@ -261,6 +261,15 @@ class EmptyEntriesOfOtherRows(Points):
         return obs, rewards, dones, infos
 
 
+@vec_env_mutant("infos_without_others_entries")
+class ZerosInOtherRows(Points):
+    def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        found = [i + 1 if info.get("time") == 2 else 0 for i, info in enumerate(infos)]
+        for info, gems in zip(infos, found, strict=True) if any(found) else ():
+            info["gems"] = gems
+        return obs, rewards, dones, infos
+
+
 @vec_env_mutant("rows_independent", referenced=False)
 class InfosOfOtherRowsLostAtEnds(Points):
     def results(self, obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:

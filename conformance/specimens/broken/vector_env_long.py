@@ -126,6 +126,16 @@ class NoneInOtherRows(RowsEnv):
         return (*results, infos)
 
 
+@vector_env_mutant("infos_without_others_entries")
+class OneMaskForTwoEntries(RowsEnv):
+    def add_info(self, infos: dict[str, Any], info: dict[str, Any], i: int) -> dict[str, Any]:
+        name = {2: "gems", 3: "traps"}.get(self.rows[i].done)
+        infos = super().add_info(infos, info | ({name: i + 1} if name else {}), i)
+        if {"gems", "traps"} <= infos.keys():
+            infos["_gems"] = infos["_traps"] = infos["_gems"] | infos["_traps"]
+        return infos
+
+
 @vector_env_mutant("infos_without_others_entries", modes=("Disabled",))
 class MaskOfAllRowsAfterMaskedResets(RowsEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy, deepcopy
 from functools import partial
 from itertools import pairwise, product
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -24,6 +25,7 @@ from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.checks.tools.last_infos import _growth
 from sb3compat.conformance.checks.tools.leaks import (
+    _zeros_beside_others,
     infos_of_autoresets,
     reset_infos_of_new_resets,
 )
@@ -450,3 +452,18 @@ def test_reset_infos_that_never_change_are_not_old() -> None:
     record = recorded(Record(subject), TinyVecEnv(2), [*ops, *ops[:2]])
     assert sum(episode.over for episode in by_row(record)[0]) > 20
     assert verdict(reset_infos_of_new_resets, record).broken is None
+
+
+def test_zeros_are_no_others_entries_where_rows_may_have_them_at_once() -> None:
+    dice = np.random.default_rng(0)
+    found = dice.integers(0, 2, (400, 3))
+    late = found.any(axis=1)
+    phases = [np.roll([1, 0, 0], k // 20) for k in range(400)]  # few, if each is seen once
+    for rows, told in ((found, late | (dice.random(400) < 0.2)), (phases, np.arange(400) % 40 > 9)):
+        infos = [
+            [SimpleNamespace(value={"gems": gems} if yes else {}) for gems in row]
+            for row, yes in zip(rows, told, strict=True)
+        ]
+        assert not list(_zeros_beside_others(infos))  # type: ignore[arg-type]
+    infos = [[SimpleNamespace(value={"gems": gems}) for gems in row] for row in found[late]]
+    assert not list(_zeros_beside_others(infos))  # type: ignore[arg-type]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from sb3compat.conformance.checks.tools.comparing import same
 from sb3compat.conformance.checks.tools.evidence import (
@@ -28,6 +31,8 @@ from sb3compat.conformance.variants import seed_before
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
 _MANY = 6
+# So many steps without something, where there is none, are no chance.
+_EXPECTED = 12
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
 ADDED = {
     "terminal_observation", "TimeLimit.truncated", "episode", "final_info", "final_obs",
@@ -110,7 +115,42 @@ def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
                 should="no such entry, as the environment of this row has given none",
                 row=i,
             )
+    if record.subject.capabilities.get("separate_rows"):
+        yield from _zeros_beside_others(infos)
     raise NotExercisedError("no entry of the infos is in some rows only, or too rarely")
+
+
+def _zeros_beside_others(infos: list[list[Value]]) -> Iterator[Demand]:
+    """No entry is zero only where that of another row is not.
+
+    If rows were independent, all that have the entry would have zeros in some steps: in how many is
+    known from how often each of them has one.
+    """
+    known = [[info.value for info in row] for row in infos]
+    for key in sorted({key for row in known for info in row for key in info} - ADDED, key=str):
+        given = [{i: info[key] for i, info in enumerate(row) if key in info} for row in known]
+        values = [value for row in given for value in row.values()]
+        if all(given) or not all(isinstance(value, int | float | np.number) for value in values):
+            continue
+        # What lasts is seen once.
+        filled = [{i: bool(value) for i, value in row.items()} for row in given]
+        seen = [row for before, row in pairwise(filled) if row and row != before]
+        if not all(any(row.values()) for row in seen):
+            continue
+        empty = {
+            i: float(np.mean([not row[i] for row in seen if i in row]))
+            for i in range(len(infos[0]))
+        }
+        if sum(math.prod(empty[i] for i in row) for row in seen) < _EXPECTED:
+            continue
+        k, i = next((k, i) for k, row in enumerate(filled) for i in row if not row[i])
+        yield expect(
+            f"{{0}}.get({key!r}, 1) != 0",
+            infos[k][i],
+            what=f"{{0}}[{key!r}]",
+            should="no such entry: it is zero only where another row has one that is not",
+            row=i,
+        )
 
 
 def _entries_of_ended_rows(record: Record) -> Iterator[Demand]:

@@ -94,20 +94,28 @@ def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]
 def terminal_states_at_the_limit(record: Record) -> Iterator[Demand]:
     """An episode that ends in a terminal state has terminated, also where its time is up.
 
-    A state is terminal if many episodes have terminated there, and none has gone on; so is what
-    has a number in its place that only terminated episodes end with, such as an empty stock. Where
-    all truncated episodes end like that, it may be what is shown after any end.
+    A state is terminal if many episodes have terminated there before their time was up, and none
+    has gone on; so is what has a number, such as an empty stock, in a place where all terminated
+    episodes have numbers with which none has gone on. Where all truncated episodes end like that,
+    it may be what is shown after any end.
     """
     rows = by_row(record)
     alike = record.subject.capabilities.get("alike_rows")
     for found in [[each for row in rows for each in row]] if alike else rows:
         over = [(episode, _shown(episode.last)) for episode in found if episode.over]
-        ends = Counter(one for episode, shown in over if not episode.cut for one in shown)
+        cuts = [(episode, shown) for episode, shown in over if episode.cut]
+        limits = {len(episode.steps) for episode, _ in cuts}
+        # What is seen at the limit alone never goes on.
+        early = [(e, shown) for e, shown in over if not e.cut and len(e.steps) not in limits]
+        ends = Counter(one for _, shown in early for one in shown)
         terminal = {one for one, count in ends.items() if count >= _TERMINAL}
+        places = set[int]()
         passed = [obs for e in found for obs in (e.seen[:-1] if e.over else e.seen)]
         while terminal and passed:
-            terminal.difference_update(_shown(passed.pop()))
-        cuts = [(episode, shown) for episode, shown in over if episode.cut]
+            going = _shown(passed.pop()) & ends.keys()
+            terminal -= going
+            places |= {one[0] for one in going if not isinstance(one, bytes)}
+        terminal = {one for one in terminal if isinstance(one, bytes) or one[0] not in places}
         for one in terminal:
             there = [episode for episode, shown in cuts if one in shown]
             few = isinstance(one, bytes) or _FEWEST * len(there) < len(cuts)

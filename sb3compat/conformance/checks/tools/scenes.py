@@ -14,7 +14,7 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.programs import opening
 from sb3compat.conformance.record import Call
-from sb3compat.conformance.rows import obs_of
+from sb3compat.conformance.rows import Episode, by_row, obs_of
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.subject.subject import Ending
@@ -118,17 +118,28 @@ def second_episodes_alike(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     # An end under the seed, and the step after it, with the autoreset.
     rounds = [(env.to_an_end(ending), env.go_on(actions)) for _ in range(_ROUNDS)]
-    for i in rounds[0][0].ended:
-        # A check reports rewards that are no array.
-        rewards = [np.ravel(end.copies["rewards"])[i : i + 1] for end, _ in rounds]
-        firsts = [(i in end.ended, rewards[k]) for k, (end, _) in enumerate(rounds)]
+    for i, found in enumerate(by_row(env.record)):
+        ways = [
+            _way_of(each)
+            for each in found
+            if each.over and any(each.end is end for end, _ in rounds)
+        ]
         starts = [obs_of(env.record, after, i) for _, after in rounds]
         others = [start for start in starts[1:] if not equal(start.value, starts[0].value)]
-        if len(others) == _ROUNDS - 1 and all(equal(one, firsts[0]) for one in firsts):
+        alike = len(ways) == _ROUNDS and all(equal(way, ways[0]) for way in ways)
+        if alike and len(others) == _ROUNDS - 1:
             got, start = others[-1], starts[0]
             yield same(
                 got, start, "as the first time: under one seed, the first episodes are alike", i
             )
+
+
+def _way_of(episode: Episode) -> list[Any]:
+    """The observations of an episode before its end, and the reward of that."""
+    # A check reports rewards that are no array.
+    reward = np.ravel(episode.end.copies["rewards"])[episode.row : episode.row + 1]
+    calls = (episode.start, *episode.before_end)
+    return [*(obs_of(episode.record, call, episode.row).value for call in calls), reward]
 
 
 def row_alike(

@@ -80,7 +80,8 @@ def infos_without_old_entries(record: Record) -> Iterator[Demand]:
 def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     """`infos[i]` has no empty entry because another row has that entry.
 
-    `"is_success" in infos[i]` is then true of rows whose environment tells nothing. Typical
+    `"is_success" in infos[i]` is then true of rows whose environment tells nothing: the value is
+    `None`, or a number that is 0 only where that of another row is not. Typical
     mistake: a dict of arrays is split by row without its masks.
     """
     yield from keys_of_their_own_row(record)

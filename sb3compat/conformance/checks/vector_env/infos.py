@@ -148,9 +148,9 @@ def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
 def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     """`infos` has no empty entry in a row because another row has that entry.
 
-    Without the mask `_key`, or with one that is true in all rows, the row seems to have given the
-    value `None`. A masked reset names no row that it leaves out, in entries that resets alone give.
-    `_add_info` of `VectorEnv` makes the mask.
+    Without the mask `_key`, or with one that is true in all rows or made of another key's, the row
+    seems to have given the value `None` or 0. A masked reset names no row that it leaves out, in
+    entries that resets alone give. `_add_info` of `VectorEnv` makes the mask.
     """
     of_steps = set[object]().union(*(step.infos.value for step in record.steps))
     for reset in (call for call in record.resets if call.mask is not None):

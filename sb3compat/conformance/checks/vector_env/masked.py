@@ -100,16 +100,17 @@ def masked_reset_restarts_masked(scene: Scene) -> Iterator[Demand]:
     mask is dropped, or applied to the wrong rows, these rows stay in their old episodes.
     """
     ending = scene.ending()
-    env = scene.make()
+    # Both have the same past: something may last over a reset by design, such as a level.
+    env, twin = scene.make(), scene.make("twin")
     act = seeded_start(env, ending)
+    twin.restart(ending.seed)
     for _ in range(ending.steps - scene.choose(range(min(ending.steps - 1, 50) + 1))):
-        last = env.go_on(act())
+        last, _ = step_both(env, twin, act())
     i = scene.choose(last.ended or scene.rows)
     seed, options = scene.seed(), _some_options(scene)
-    why = f"as in an environment reset with this seed{' and these options' if options else ''}"
+    why = f"as after a reset of all rows with this seed{' and these options' if options else ''}"
     mask = np.isin(np.arange(scene.n), [i, *env.due])
     one = env.reset(seed=seed, options={**options, "reset_mask": mask})
-    twin = scene.make("twin")
     other = twin.reset(seed=seed, options=options) if options else twin.reset(seed=seed)
     yield from row_alike(env, one, twin, other, i, why)
     # `rows_independent` judges the influence of another row's end.
