@@ -74,8 +74,7 @@ class _Call(NamedTuple):
         """Whether its frame is on the stack of a thread.
 
         Python refuses to clear a frame that is. `sys._current_frames` would tell, too, but before
-        Python 3.11.9 and 3.12.3 it may hang when other threads start or end (python/cpython
-        #106883).
+        Python 3.12 it may hang when other threads start or end (python/cpython #106883).
         """
         if self.process != os.getpid() and self.thread != get_ident():
             return False  # this process is a fork, and only the thread that forked lives on in it

@@ -162,7 +162,7 @@ def _frame_of_the_main_thread() -> FrameType | None:
     if main is threading.current_thread():
         return None
     collecting = gc.isenabled()
-    # Before Python 3.11.9 and 3.12.3 it may hang if garbage is collected (python/cpython #106883).
+    # Before Python 3.12 it may hang if garbage is collected meanwhile (python/cpython #106883).
     gc.disable()
     try:
         frames: dict[int | None, FrameType] = private(sys, "_current_frames")()
