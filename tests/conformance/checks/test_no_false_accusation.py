@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy, deepcopy
 from functools import partial
 from itertools import pairwise, product
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -36,6 +35,7 @@ from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.rows import by_row
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.values import Value
 from tests.conformance.kit import TRAINING, bad, judge
 from tests.conformance.tiny import TinyVecEnv
 from tests.envs import GYMNASIUM
@@ -460,10 +460,20 @@ def test_zeros_are_no_others_entries_where_rows_may_have_them_at_once() -> None:
     late = found.any(axis=1)
     phases = [np.roll([1, 0, 0], k // 20) for k in range(400)]  # few, if each is seen once
     for rows, told in ((found, late | (dice.random(400) < 0.2)), (phases, np.arange(400) % 40 > 9)):
-        infos = [
-            [SimpleNamespace(value={"gems": gems} if yes else {}) for gems in row]
-            for row, yes in zip(rows, told, strict=True)
-        ]
-        assert not list(_zeros_beside_others(infos))  # type: ignore[arg-type]
-    infos = [[SimpleNamespace(value={"gems": gems}) for gems in row] for row in found[late]]
-    assert not list(_zeros_beside_others(infos))  # type: ignore[arg-type]
+        assert not list(_zeros_beside_others(_infos_with_gems(rows, told)))
+    assert not list(_zeros_beside_others(_infos_with_gems(found[late], late[late])))
+
+
+@pytest.mark.parametrize("kind", [bool, int, float, np.bool_, np.float32])
+def test_zeros_of_each_kind_are_others_entries_where_rows_never_have_them_at_once(
+    kind: type,
+) -> None:
+    rows = [[kind(gem) for gem in row] for row in np.eye(3)[np.arange(120) % 3]]
+    assert len(list(_zeros_beside_others(_infos_with_gems(rows, np.arange(120) % 2 == 1)))) == 1
+
+
+def _infos_with_gems(rows: Any, told: Any) -> list[list[Value]]:
+    infos = [
+        [{"gems": gems} if yes else {} for gems in row] for row, yes in zip(rows, told, strict=True)
+    ]
+    return [[Value(k, "infos", info, info) for info in row] for k, row in enumerate(infos)]

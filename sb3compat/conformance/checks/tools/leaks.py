@@ -31,8 +31,9 @@ from sb3compat.conformance.variants import seed_before
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3
 _MANY = 6
-# So many steps without something, where there is none, are no chance.
+# Where so many steps are expected, none is no chance.
 _EXPECTED = 12
+_NUMBERS = (int, float, np.number, np.bool_)
 # What wrappers and vector environments add to the infos of an ending; other checks judge them.
 ADDED = {
     "terminal_observation", "TimeLimit.truncated", "episode", "final_info", "final_obs",
@@ -130,7 +131,7 @@ def _zeros_beside_others(infos: list[list[Value]]) -> Iterator[Demand]:
     for key in sorted({key for row in known for info in row for key in info} - ADDED, key=str):
         given = [{i: info[key] for i, info in enumerate(row) if key in info} for row in known]
         values = [value for row in given for value in row.values()]
-        if all(given) or not all(isinstance(value, int | float | np.number) for value in values):
+        if all(given) or not all(isinstance(value, _NUMBERS) for value in values):
             continue
         # What lasts is seen once.
         filled = [{i: bool(value) for i, value in row.items()} for row in given]
