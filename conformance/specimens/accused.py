@@ -301,6 +301,16 @@ class Bricks(Walker):
         return obs, reward, terminated, truncated, info
 
 
+@_rows("trains_ppo")
+class FarOut(Walker):
+    """The squares of its numbers are none in float32."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+
+    def look(self) -> Any:
+        return self.at * 1e200
+
+
 @_rows("terminal_observation_like_others")
 class Dice(Walker):
     """Is guessed in one step, after which it is back in its cup: state 0."""
@@ -332,6 +342,26 @@ class ClipsRewardsOutsideOfMonitors(Walkers):
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)
         return obs, float(np.clip(reward, -1, 1)), done, info
+
+
+@accused("vec_env", "episode_statistics_of_the_episode")
+class ClipsEverySecondPrize(Walkers):
+    """It is worth twice as much as that of the round before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.round = [0] * self.num_envs
+
+    def reset(self) -> Any:
+        self.round = [0] * self.num_envs
+        return super().reset()
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, _, done, info = super().step_row(i, action)
+        if done:
+            self.round[i] += 1
+            info["episode"] = {"r": 2.0 - self.round[i] % 2, "l": 10, "t": 0.1}
+        return obs, float(done), done, info
 
 
 @accused("vec_env", "close_after_error")

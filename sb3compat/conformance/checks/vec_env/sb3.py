@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,12 @@ from sb3compat.conformance.checks.vec_env.marks import ENDINGS, marked
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Drawn
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.values import Value
+
+numbers_in = PRELUDE["numbers_in"]
 
 _WRAPPERS = (
     "https://github.com/DLR-RM/stable-baselines3/blob/master/stable_baselines3/common/vec_env/{}.py"
@@ -282,9 +285,28 @@ def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -
     learned = scene.caught(model.learn, total)
     with suppress(AttributeError, OSError):
         Path(model.live.logger.dir).rmdir()  # SB3 makes a folder, and writes nothing into it
+    if learned.failure is not None and _overflow(scene, total // scene.n):
+        raise NotExercisedError(
+            "policies compute in float32, where squares of its numbers overflow"
+        )
     yield expect("{0} is None", learned.error, should=f"None: {algorithm} learns")
     done = model.attribute("num_timesteps")
     yield expect(f"{{0}} >= {total}", done, should=f"at least {total}")
+
+
+def _overflow(scene: Scene, steps: int) -> bool:
+    """Whether numbers are too large for a network, though none is infinite."""
+    shown: list[Any] = []
+    # Not an instance of the scene: a script need not show this.
+    with (
+        suppress(Exception),
+        closing(scene.subject.instances()) as instances,
+        instances.lent() as (env, _),
+    ):
+        shown.append(env.reset())
+        shown += [env.step(scene.actions())[:2] for _ in range(steps)]
+    sizes = np.abs(numbers_in(shown))
+    return bool(np.isfinite(sizes).all() and np.any(sizes > np.sqrt(np.finfo(np.float32).max)))
 
 
 def _bytes(space: Any) -> int:
