@@ -140,7 +140,7 @@ def _zeros_beside_others(infos: list[list[Value]]) -> Iterator[Demand]:
             continue
         empty = {
             i: float(np.mean([not row[i] for row in seen if i in row]))
-            for i in range(len(infos[0]))
+            for i in {i for row in seen for i in row}
         }
         if sum(math.prod(empty[i] for i in row) for row in seen) < _EXPECTED:
             continue
