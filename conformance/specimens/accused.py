@@ -364,6 +364,46 @@ class ClipsEverySecondPrize(Walkers):
         return obs, float(done), done, info
 
 
+@accused("vec_env", "options_per_row")
+class TakesOptionsOfAllRows(Walkers):
+    """And says so, where they differ."""
+
+    def reset(self) -> Any:
+        if any(options != self._options[0] for options in self._options):
+            raise ValueError("Expected the same options for all rows.")
+        return super().reset()
+
+
+@accused("vec_env", "reset_starts_fresh_episodes")
+class KeepsItsScale(Walkers):
+    """By a mean and a sum of squares of its own, which outlast resets as those of SB3 do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.m2, self.count = np.zeros(2), np.ones(2), 1
+
+    def scaled(self, obs: Any) -> Any:
+        return np.float32((obs - self.mean) / np.sqrt(self.m2 / self.count))
+
+    def seen(self, obs: Any) -> Any:
+        for row in obs:
+            self.count += 1
+            far = row - self.mean
+            self.mean = self.mean + far / self.count
+            self.m2 = self.m2 + far * (row - self.mean)
+        return self.scaled(obs)
+
+    def reset(self) -> Any:
+        return self.seen(super().reset())
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        obs = self.seen(obs)
+        for i in np.flatnonzero(dones):
+            infos[i]["terminal_observation"] = self.scaled(infos[i]["terminal_observation"])
+        return obs, rewards, dones, infos
+
+
 @accused("vec_env", "close_after_error")
 class ClosedByTheThreadThatMadeIt(Walkers):
     """As SQLite demands it."""

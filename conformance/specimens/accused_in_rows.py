@@ -52,6 +52,48 @@ class SlipsOnIceOnly(RowEnv):
         return self.observe(), -1.0 - slip, self.x >= 30, False, {}
 
 
+class _LoopRow(RowEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.x = float(self.np_random.integers(3))
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        self.x = (self.x + 1 + float(action)) % 4
+        self.done += 1
+        return self.observe(), -1.0, False, self.done >= 3, {}
+
+
+@_form("no_reset_unasked", mode="Disabled", kind="discrete", sub_envs=False)
+class WalksOnInALoop(RowsEnv):
+    """If nobody resets it, and often to where a reset would lead."""
+
+    row = _LoopRow
+
+    def refuse_ended(self) -> None:
+        self.pending[:] = False
+
+
+@_form("done_step_returns_final_obs", lengths=(4,), infos=False, sub_envs=False)
+class HearsNothingButNoise(RowEnv):
+    """Steps draw as many numbers as a reset, but for a half of one in the beginning."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.np_random.integers(8)
+        self.x = float(self.np_random.uniform())
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        _, *results = super().step(action)
+        if self.done <= 2:
+            self.np_random.integers(8)
+        self.np_random.uniform()
+        self.np_random.uniform()
+        self.x = float(self.np_random.uniform())
+        return self.observe(), *results
+
+
 @_form("options_reach_env", n=1)
 class OneRowLooksTwice(RowsEnv):
     """There is no other row whose option it could take."""

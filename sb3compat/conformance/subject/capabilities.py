@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import pickle
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -288,16 +289,20 @@ def _normalizes(env: Any) -> bool:
 
 
 def _has_running_statistics(layer: Any) -> bool:
-    """Whether it has an object with a mean, a variance and a count, as normalizers of others do."""
-    held = getattr(layer, "__dict__", {}).values()
-    # Of arrays and tables these are methods.
+    """Whether it has a mean, a variance and a count, or an object that has, as normalizers do."""
+    parts = [layer, *getattr(layer, "__dict__", {}).values()]
     return any(
-        all(isinstance(vars(each).get(name), _NUMBERS) for name in ("mean", "var", "count"))
-        for each in held
-        if hasattr(each, "__dict__")
+        all(any(map(word.search, numbers)) for word in _STATISTICS)
+        for part in parts
+        # Of arrays and tables these are methods.
+        for numbers in [
+            [k for k, v in getattr(part, "__dict__", {}).items() if isinstance(v, _NUMBERS)]
+        ]
     )
 
 
+# The names of a mean, a variance or sum of squares, and a count.
+_STATISTICS = [re.compile(words, re.I) for words in ("mean", "var|std|m2", "count|^_*n$")]
 _NUMBERS = (int, float, np.number, np.ndarray)
 
 

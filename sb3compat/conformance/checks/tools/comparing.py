@@ -231,14 +231,19 @@ def last_is_not_of_a_reset(record: Record) -> Iterator[Demand]:
     for after in episodes_after(record, way[-1]):
         i = after.row
         last, known = last_of(record, way[-1], i), obs_of(twin, twin.resets[-1], i)
-        # Where steps draw as well, the twin begins elsewhere: fractions are not equal by chance.
-        if not (floats(known.value) % 1).any():
-            continue
         # Any step may lead to what a reset gives: to a start that is kept, or drawn anew.
-        if not equal(obs_of(record, way[0], i).value, obs_of(twin, twin.resets[1], i).value):
+        kept = equal(obs_of(record, way[0], i).value, obs_of(twin, twin.resets[1], i).value)
+        if not kept and _resets_alone_draw(record, i):
             should = f"the last observation, not that of a reset: {short(known.value)}"
             condition = "not equal({0}, {2}) or equal({1}, {2})"
             yield expect(condition, last, after.first, known, should=should, row=i)
+
+
+def _resets_alone_draw(record: Record, i: int) -> bool:
+    """Whether a row begins with fractions, drawn as nothing else is: no step leads there."""
+    twin = whole_twin_of(record, resets_before_the_end)
+    early, late = (obs_of(twin, twin.resets[k], i).value for k in (1, -1))
+    return bool((floats(late) % 1).any() and equal(early, late))
 
 
 def no_reset_by_a_step(record: Record) -> Iterator[Demand]:
@@ -248,6 +253,8 @@ def no_reset_by_a_step(record: Record) -> Iterator[Demand]:
     record.judged = True
     for after in episodes_after(record, way[-1]) if twin.error is None else ():
         i = after.row
+        if not _resets_alone_draw(record, i):
+            continue
         last, got = last_of(record, way[-1], i), obs_of(twin, twin.steps[-1], i)
         yield expect(
             "equal({1}, {2}) or not equal({0}, {2})",

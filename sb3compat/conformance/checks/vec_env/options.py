@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from sb3compat.conformance.checks.tools.scenes import (
 )
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, marked
 from sb3compat.conformance.contract import SB3_SOURCE
-from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.findings import EnvFailureError, NotExercisedError, said_by, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Given
@@ -105,8 +106,9 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     """A list given to `set_options` holds the options of each row.
 
     Where no options are known, the check passes some in which every name is missing, and asks
-    which of them a reset looks for names in. Typical mistakes: the list is passed on whole, or its
-    first element to all rows.
+    which of them a reset looks for names in. A reset that refuses options that differ, by an
+    `AssertionError`, a `ValueError` or a `NotImplementedError`, is not judged. Typical mistakes:
+    the list is passed on whole, or its first element to all rows.
     """
     if scene.subject.missing(("options",)):
         yield from _not_all_rows_look_into_one(scene)
@@ -115,10 +117,23 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     plain, special = _twice(scene, seed), _twice(scene, seed, options_of(scene))
     chosen = scene.some_rows()
     options = [options_of(scene) if i in chosen else {} for i in scene.rows]
-    mixed = _start(telling_options(scene), seed, options)
+    with _unless_refused():
+        mixed = _start(telling_options(scene), seed, options)
     for i in scene.rows:
         known, given = (special, "its options") if i in chosen else (plain, "no options")
         yield from _starts_like(mixed, known, i, f"for {given}")
+
+
+@contextmanager
+def _unless_refused() -> Iterator[None]:
+    """Options of all rows may be all that it takes, if it says so."""
+    try:
+        yield
+    except EnvFailureError as failure:
+        if isinstance(failure.error, AssertionError | ValueError | NotImplementedError):
+            said = said_by(failure.error)
+            raise NotExercisedError(f"a reset refuses options of single rows: {said}") from failure
+        raise
 
 
 def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
@@ -128,8 +143,9 @@ def _not_all_rows_look_into_one(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     options = [scene.made_by("noting_options", f"options_{i}") for i in scene.rows]
     listed = ", ".join(each.record.name for each in options)
-    env.set_options(Given(f"[{listed}]", [each.live for each in options]))
-    env.restart(scene.seed())
+    with _unless_refused():
+        env.set_options(Given(f"[{listed}]", [each.live for each in options]))
+        env.restart(scene.seed())
     names = [each.attribute("names") for each in options]
     asked = [i for i in scene.rows if names[i].value]
     another = scene.make("another")
