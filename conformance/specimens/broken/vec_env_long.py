@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,45 @@ class TerminalStackWithoutTheLastFrame(_Stacked):
 
     def terminal(self, i: int, last: Any, first: Any) -> Any:
         return self.before
+
+
+_CUT = Config(observation="dict", lengths=(6,), ends=("truncated",))
+
+
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=_CUT)
+class CounterGoesOnAfterTruncations(Points):
+    row = Falls
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        return {**first, "count": last["count"]} if info["TimeLimit.truncated"] else first
+
+
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=replace(_CUT, observation="box"))
+class OldPicturesAfterTruncations(Points):
+    """Stacks of three pictures of a dot, which only terminations clear."""
+
+    row = Falls
+    cut = False
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Box(0, 255, (8, 8, 3), np.uint8)
+        self.pictures = np.zeros((self.num_envs, 8, 8, 3), np.uint8)
+
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        if new and not self.cut:
+            self.pictures[i] = 0
+        self.pictures[i] = np.roll(self.pictures[i], -1, axis=-1)
+        self.pictures[i, ..., -1] = 0
+        self.pictures[i, int(9 * obs[0]) % 8, int(9 * obs[1]) % 8, -1] = 255
+        return self.pictures[i].copy()
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.cut = info["TimeLimit.truncated"]
+        first = super().end(i, last, info)
+        self.cut = False
+        return first
 
 
 class _Grid(Points):

@@ -33,9 +33,21 @@ def numbers_in(obs, kinds="biuf"):
     return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind in kinds)])
 
 
+def frames(obs):
+    """The channels of the images in an observation, each as one entry."""
+    if isinstance(obs, (dict, list, tuple)):
+        parts = [obs[key] for key in sorted(obs, key=str)] if isinstance(obs, dict) else obs
+        return [frame for part in parts for frame in frames(part)]
+    obs = np.asarray(obs)
+    if obs.ndim != 3:
+        return []
+    channels = np.moveaxis(obs, int(np.argmin(obs.shape)), 0)
+    return [np.array([channel.tobytes()], object) for channel in channels]
+
+
 def kept(starts, firsts):
     """Whether there is no entry that all starts share and all these first observations lack."""
-    starts, firsts = ([pieces(obs) for obs in some] for some in (starts, firsts))
+    starts, firsts = ([pieces(obs) + frames(obs) for obs in some] for some in (starts, firsts))
     # Sequences may have another length each time, and other things at the same place.
     for k in range(min(map(len, starts + firsts))):
         before, after = ([obs[k] for obs in some] for some in (starts, firsts))
