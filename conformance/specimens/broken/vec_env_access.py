@@ -88,6 +88,19 @@ class MissingAttributeIsAKeyError(Points):
             raise KeyError(attr_name) from error
 
 
+@mutant("missing_attr_raises_and_survives")
+class BusyAfterAMethodThatRaised(Points):
+    busy = False
+
+    def env_method(self, method_name: str, *args: Any, **kwargs: Any) -> Any:
+        if self.busy:
+            raise RuntimeError("Expected the last call to have returned.")
+        self.busy = True
+        result = super().env_method(method_name, *args, **kwargs)
+        self.busy = False
+        return result
+
+
 @mutant("has_attr_truthful")
 class HasEverything(Points):
     def has_attr(self, attr_name: str) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
+from conformance.specimens.broken.vector_env_basics import StaleResult
 from conformance.specimens.broken.vector_env_long import RowsCounted
 from conformance.specimens.broken.vector_env_resets import IgnoresSeeds
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
@@ -249,3 +250,17 @@ def test_a_level_that_outlasts_a_seed_is_no_generator_that_goes_on() -> None:
     name = "seed_works_again"
     result = look(partial(LevelAtTheSecondEnd, Form("SameStep")), seconds=0.3, only={name})[name]
     assert result.status == "passed", result.message
+
+
+class LateAndStepsOn(StaleResult):
+    """As `AsyncVectorEnv` does, it steps rows that have ended, too."""
+
+    def refuse_ended(self) -> None:
+        self.pending[:] = False
+
+
+def test_a_late_result_is_not_passed_where_episodes_are_short() -> None:
+    for lengths in ((1,), (1, 2), (2, 3), (2, 4)):
+        form, only = Form("Disabled", lengths), ("no_stale_result_after_error",)
+        [result] = look(lambda form=form: LateAndStepsOn(form), seconds=0.2, only=only).values()
+        assert result.status != "passed"

@@ -121,15 +121,22 @@ def numpy_int_indices(scene: Scene) -> Iterator[Demand]:
 def missing_attr_raises_and_survives(scene: Scene) -> Iterator[Demand]:
     """`get_attr` raises AttributeError for a missing attribute, and the environment still works.
 
-    `has_attr` and algorithms that look for optional methods rely on the type. Typical mistake: the
-    exception ends the worker process, and the caller gets an EOFError at once or at the next
-    step.
+    `has_attr` and algorithms that look for optional methods rely on the type. A missing method of
+    `env_method` raises the same each time. Typical mistakes: the exception ends the worker process,
+    and the caller gets an EOFError at once or at the next step; a call that raised counts as one
+    that goes on.
     """
     env, _ = scene.start()
     error = scene.caught(env.get_attr, "no_such_attribute").error
     if error.value is None:
         _rows_have_their_limits(scene, env)
     yield expect("isinstance({0}, AttributeError)", error, should="an AttributeError")
+    first, again = (scene.caught(env.env_method, "no_such_method").error for _ in range(2))
+    if first.value is not None:
+        name = type(first.value).__name__
+        yield expect(
+            "type({0}) is type({1})", again, first, what="{0}", should=f"{name}, as before"
+        )
     error = scene.caught(env.step, scene.actions()).error
     yield expect("{0} is None", error, should="None, as the step has nothing to do with it")
 

@@ -73,9 +73,10 @@ def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     if whole is None and flags is None:
         raise NotExercisedError("no row can tell a batch that is too long from one that is not")
     step = scene.caught(env.step, actions)
-    scene.judged = True
-    if step.failure is not None or (scene.disabled and step.ended):
+    scene.judged = step.failure is not None
+    if scene.judged:
         return
+    _no_end_in(scene, [step])
     steps, i = flags or (0, 0)
     later = [env.go_on(actions) for _ in range(max(steps, _FOLLOWED) - 1)]
     seen = _Played(env, [step, *later])
@@ -85,6 +86,14 @@ def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     known = all(_known_place(seen, late, fresh, k, i) for k in range(steps))
     if steps and known and _all_late(seen, late, _FLAGS, steps):
         yield _own(seen, late, fresh, _FLAGS, steps, i)
+    _no_end_in(scene, later)
+    scene.judged = True
+
+
+def _no_end_in(scene: Scene, steps: Sequence[Call]) -> None:
+    """Without autoreset, whoever is late resets a row that another one steps."""
+    if scene.disabled and any(step.ended for step in steps):
+        raise NotExercisedError("an episode ends too soon after the error")
 
 
 @dataclass(frozen=True)
