@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,19 +41,10 @@ class TerminalStackWithoutTheLastFrame(_Stacked):
         return self.before
 
 
-_CUT = Config(observation="dict", lengths=(6,), ends=("truncated",))
+_CUT = Config(lengths=(6,), ends=("truncated",))
 
 
 @vec_env_mutant("autoreset_like_reset", referenced=False, config=_CUT)
-class CounterGoesOnAfterTruncations(Points):
-    row = Falls
-
-    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
-        first = super().end(i, last, info)
-        return {**first, "count": last["count"]} if info["TimeLimit.truncated"] else first
-
-
-@vec_env_mutant("autoreset_like_reset", referenced=False, config=replace(_CUT, observation="box"))
 class OldPicturesAfterTruncations(Points):
     """Stacks of three pictures of a dot, which only terminations clear."""
 

@@ -190,6 +190,14 @@ class FirstOptionsForAll(Points):
         super().set_options(options[0] if isinstance(options, list) else options)
 
 
+@mutant("options_per_row")
+class ListTakenForADict(Points):
+    def reset(self) -> Any:
+        if any(options != self._options[0] for options in self._options):
+            dict(self._options)
+        return super().reset()
+
+
 class _Simulator(Points):
     """Its rows are no environments, and nobody says which options it takes."""
 

@@ -131,22 +131,6 @@ class StatisticsOfOneEndedRowSetBack(_Counting):
         self.cleared = True
 
 
-@vec_env_mutant(
-    "episode_statistics_of_the_episode",
-    config=Config(lengths=(8,), ends=("truncated",)),
-    referenced=False,
-)
-class StatisticsOverTruncations(_Counting):
-    row = Falls
-
-    def step_row(self, i: int, action: Any) -> Any:
-        before = self.returns[i], self.lengths[i] + 1
-        obs, reward, done, info = super().step_row(i, action)
-        if info["TimeLimit.truncated"]:
-            self.returns[i], self.lengths[i] = before[0] + reward, before[1]
-        return obs, reward, done, info
-
-
 @vec_env_mutant("episode_statistics_of_the_episode", referenced=False)
 class LastRewardsSetBackWithTheRest(_Counting):
     def step_row(self, i: int, action: Any) -> Any:

@@ -19,13 +19,18 @@ def rows_of(env, obs):
     return [snapshot(value) for value in rows]
 
 
-def pieces(obs):
-    """The simple parts of an observation, flat; those of a dict by the order of its keys."""
+def leaves(obs):
+    """The simple parts of an observation; those of a dict by the order of its keys."""
     if isinstance(obs, (dict, list, tuple)):
         # A dict that an environment returns may have another order than its space.
         parts = [obs[key] for key in sorted(obs, key=str)] if isinstance(obs, dict) else obs
-        return [piece for part in parts for piece in pieces(part)]
-    return [np.ravel(obs)]
+        return [leaf for part in parts for leaf in leaves(part)]
+    return [np.asarray(obs)]
+
+
+def pieces(obs):
+    """The simple parts of an observation, each of them flat."""
+    return [leaf.ravel() for leaf in leaves(obs)]
 
 
 def numbers_in(obs, kinds="biuf"):
@@ -35,14 +40,13 @@ def numbers_in(obs, kinds="biuf"):
 
 def frames(obs):
     """The channels of the images in an observation, each as one entry."""
-    if isinstance(obs, (dict, list, tuple)):
-        parts = [obs[key] for key in sorted(obs, key=str)] if isinstance(obs, dict) else obs
-        return [frame for part in parts for frame in frames(part)]
-    obs = np.asarray(obs)
-    if obs.ndim != 3:
-        return []
-    channels = np.moveaxis(obs, int(np.argmin(obs.shape)), 0)
-    return [np.array([channel.tobytes()], object) for channel in channels]
+    images = [leaf for leaf in leaves(obs) if leaf.ndim == 3 and leaf.dtype.kind in "biuf"]
+    # There is a negative zero, which equals zero.
+    return [
+        np.array([(channel + 0.0).tobytes()], object)
+        for image in images
+        for channel in np.moveaxis(image, int(np.argmin(image.shape)), 0)
+    ]
 
 
 def kept(starts, firsts):

@@ -301,8 +301,10 @@ def _has_running_statistics(layer: Any) -> bool:
     )
 
 
-# The names of a mean, a variance or sum of squares, and a count.
-_STATISTICS = [re.compile(words, re.I) for words in ("mean", "var|std|m2", "count|^_*n$")]
+# The words in the names of a mean, a variance or sum of squares, and a count.
+_STATISTICS = [
+    re.compile(f"(^|_)({words})(_|$)", re.I) for words in ("mean", "var|variance|std|m2", "count")
+]
 _NUMBERS = (int, float, np.number, np.ndarray)
 
 

@@ -477,3 +477,12 @@ def _infos_with_gems(rows: Any, told: Any) -> list[list[Value]]:
         [{"gems": gems} if yes else {} for gems in row] for row, yes in zip(rows, told, strict=True)
     ]
     return [[Value(k, "infos", info, info) for info in row] for k, row in enumerate(infos)]
+
+
+def test_a_channel_of_negative_zeros_is_one_of_zeros() -> None:
+    kept = PRELUDE["kept"]
+    starts = [np.zeros((2, 8, 8), np.float32) for _ in range(4)]
+    assert kept(starts, [-start for start in starts])
+    assert not kept(
+        starts, [start + np.eye(8, dtype=np.float32)[k] for k, start in enumerate(starts)]
+    )

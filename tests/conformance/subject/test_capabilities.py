@@ -129,7 +129,10 @@ class Scales(gym.vector.VectorWrapper):
 def test_running_statistics_are_known_by_what_they_hold() -> None:
     statistics = SimpleNamespace(mean=np.zeros(2), var=1.0, count=1e-4)
     methods = SimpleNamespace(mean=lambda: 0, var=lambda: 1, count=lambda: 2)
-    for kept, lasts in ((statistics, True), (methods, False), (np.zeros(2), False)):
+    noise = SimpleNamespace(mean=0.0, std=0.1, n=3, account=1.0)
+    own = SimpleNamespace(obs_mean=np.zeros(2), obs_m2=np.ones(2), obs_count=1)
+    known = ((statistics, True), (own, True), (methods, False), (noise, False), (np.ones(2), False))
+    for kept, lasts in known:
         found = capabilities(partial(Scales, kept))
         assert {found["separate_rows"], found["repeatable"]} == {not lasts}
 

@@ -20,8 +20,7 @@ from sb3compat.conformance.values import Value
 _MANY = 5
 # So many ends of a kind show what is said of them.
 _FEWEST = 3
-# Counters that are not set back at ends of a kind.
-_BESIDE, _CUT = "goes on over ends beside others", "goes on over truncations"
+_BESIDE = "goes on over ends beside others"
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,11 @@ def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
 
     What counts other steps, such as those of frames that are skipped, or other rewards, such as
     those before they are clipped, may be what the record shows in some episodes. So numbers are
-    wrong only if one mistake explains all of them: a counter that goes on over ends, over those of
-    a kind or over resets, that lacks the last step, that has the one of the autoreset or lacks the
-    one after it, that is set back with other rows, or that is of another row; or if it is the last
-    rewards that are lost. Others are noted. Those that are missing at truncations, and at no
-    termination, are wrong as well; and so is a length of zero.
+    wrong only if one mistake explains all of them: a counter that goes on over ends, over those
+    beside others' or over resets, that lacks the last step, that has the one of the autoreset or
+    lacks the one after it, that is set back with other rows, or that is of another row; or if it is
+    the last rewards that are lost. Others are noted. Those that are missing at truncations, and at
+    no termination, are wrong as well; and so is a length of zero.
     """
     entries = {id(e): _statistics(e) for found in by_row(record) for e in found if e.over}
     known = {key: entry for key, entry in entries.items() if entry is not None}
@@ -186,9 +185,8 @@ def _told(
             mistaken["goes on over resets"] = [since_end]
             mistaken["goes on over both"] = [before + since_end]
         if episode.by != "reset" and last is not None and last.over and before is not None:
-            both = before + mine
-            mistaken[_BESIDE] = [mine, both] if len(last.end.ended) > 1 else [mine]
-            mistaken[_CUT] = [both if last.cut else mine]
+            both = [before + mine] if len(last.end.ended) > 1 else []
+            mistaken[_BESIDE] = [mine, *both]
         # A return that lacks the last reward is no mistake: a wrapper around the monitor may give
         # that. Returns of many rows are often equal by chance. After a reset, all rows have one
         # length.
@@ -246,10 +244,9 @@ def _is_explained(told: Sequence[_Told]) -> bool:
         asked -= {"with the step of the autoreset", "without the step after it"}
     if len({each.own for each in told}) < _FEWEST:
         asked.discard("without the last step")
-    # After other ends, they are.
-    for kind in (_BESIDE, _CUT):
-        if sum(each.mistaken.get(kind) == [each.own] for each in told) < _FEWEST:
-            asked.discard(kind)
+    # After the end of a row alone, the counter has to be set back.
+    if sum(each.mistaken.get(_BESIDE) == [each.own] for each in told) < _FEWEST:
+        asked.discard(_BESIDE)
     return any(_explains(kind, told) for kind in asked)
 
 

@@ -106,9 +106,9 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     """A list given to `set_options` holds the options of each row.
 
     Where no options are known, the check passes some in which every name is missing, and asks
-    which of them a reset looks for names in. A reset that refuses options that differ, by an
-    `AssertionError`, a `ValueError` or a `NotImplementedError`, is not judged. Typical mistakes:
-    the list is passed on whole, or its first element to all rows.
+    which of them a reset looks for names in. A reset may refuse options that differ, by an
+    `AssertionError`, a `NotImplementedError`, or a `ValueError` that speaks of options: that is
+    not judged. Typical mistakes: the list is passed on whole, or its first element to all rows.
     """
     if scene.subject.missing(("options",)):
         yield from _not_all_rows_look_into_one(scene)
@@ -126,11 +126,13 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
 
 @contextmanager
 def _unless_refused() -> Iterator[None]:
-    """Options of all rows may be all that it takes, if it says so."""
+    """An environment may take one dict for all rows only, if it says so."""
     try:
         yield
     except EnvFailureError as failure:
-        if isinstance(failure.error, AssertionError | ValueError | NotImplementedError):
+        # A list that is taken for a dict raises a ValueError, too, which is about sequences.
+        told = isinstance(failure.error, ValueError) and "option" in str(failure.error).lower()
+        if told or isinstance(failure.error, AssertionError | NotImplementedError):
             said = said_by(failure.error)
             raise NotExercisedError(f"a reset refuses options of single rows: {said}") from failure
         raise

@@ -91,7 +91,7 @@ def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
 
 
 def _no_end_in(scene: Scene, steps: Sequence[Call]) -> None:
-    """Without autoreset, whoever is late resets a row that another one steps."""
+    """Without autoreset, a late environment is told to reset rows in other steps than its twin."""
     if scene.disabled and any(step.ended for step in steps):
         raise NotExercisedError("an episode ends too soon after the error")
 
