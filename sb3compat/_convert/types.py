@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import gymnasium as gym
@@ -279,13 +279,31 @@ def inherits_own(value: object, method: str) -> bool:
     return not overridden and getattr(type(value), method, None) is getattr(first, method, value)
 
 
+class StandsFor(Protocol):
+    """Stands directly around a vector environment, and takes its calls: no wrapper of the user."""
+
+    sb3compat_inside: AnyVectorEnv
+
+
+def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
+    """The vector wrappers around an environment, the outermost first."""
+    while issubclass(
+        type(env), VectorWrapper
+    ):  # its `__class__` may be another
+        wrapper: AnyWrapper = env  # type: ignore[assignment]
+        yield wrapper
+        env = wrapper.env
+
+
 def inside_wrappers(env: AnyVectorEnv) -> AnyVectorEnv:
     """The vector environment inside all vector wrappers.
 
     Its own `unwrapped` may be the simulator that it drives, as that of ManiSkill's is.
     """
-    while isinstance(env, VectorWrapper):
-        env = env.env
+    for wrapper in wrappers_of(env):
+        env = wrapper.env
+    if StandsFor in type(env).__mro__:
+        env = object.__getattribute__(env, "sb3compat_inside")  # it forwards what it is asked for
     return env
 
 

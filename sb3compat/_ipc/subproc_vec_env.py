@@ -75,11 +75,15 @@ class SubprocWorkers:
 
 
 class GuardedWorkers(SubprocWorkers):
-    """The workers of a `SubprocVecEnv` with SB3's own loop, asked one by one or several at a time.
+    """The workers of a `SubprocVecEnv`, asked one by one or several at a time.
 
     Args:
         vec_env: The environment.
         run: Runs a command in the worker, as `worker_guard.Guard` has it.
+
+    Attributes:
+        guarded: Whether they can be asked: not where a subclass has a loop of its own, whose
+            variable of the sub-environment is not called `env`.
 
     Raises:
         WorkerError: If a worker has died.
@@ -87,7 +91,10 @@ class GuardedWorkers(SubprocWorkers):
 
     def __init__(self, vec_env: Any, run: Run) -> None:
         super().__init__(vec_env)
-        self._exchange(dict.fromkeys(range(vec_env.num_envs), ("get_attr", Inside(plant, run))))
+        # Every environment has both attributes; only the second one is a dict.
+        message = "get_attr", Inside(plant, run, "metadata")
+        answers = self._exchange(dict.fromkeys(range(vec_env.num_envs), message))
+        self.guarded = not any(isinstance(answer, dict) for answer in answers.values())
 
     def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Send each row its command, then collect the results.

@@ -26,7 +26,7 @@ from sb3compat._upstream.installed import installed
 from sb3compat._upstream.private import missing, private
 from sb3compat.errors import UpstreamError
 
-# The attribute of the sub-environment that holds the guard.
+# The attribute of the class of the sub-environment that holds the guard.
 NAME = "_sb3compat_guard"
 
 # The loops that we know, by module and function.
@@ -80,13 +80,20 @@ class Inside:
         return self._function, self._args
 
 
-def plant(run: Run) -> str:
-    """Attach a guard; the name of an attribute that every environment has, and that can be sent.
+def plant(run: Run, otherwise: str) -> str:
+    """Attach a guard, to the class of the environment, as a reset may replace all that it has.
 
-    The library's own command to set an attribute would end the worker of an environment whose
-    `__setattr__` refuses names that it does not know.
+    Args:
+        run: As for `Guard`.
+        otherwise: What is returned by a loop that we do not know, which an exception would end.
+
+    Returns:
+        The name of an attribute that every environment has, and that can be sent.
     """
-    object.__setattr__(env_of_worker(), NAME, Guard(run))
+    try:
+        type.__setattr__(type(env_of_worker()), NAME, Guard(run))
+    except UpstreamError:
+        return otherwise
     return "render_mode"
 
 
@@ -135,9 +142,9 @@ def local_of_worker(name: str) -> Any:
     for frame in _frames():
         if _function(frame) in _LOOPS or isinstance(frame.f_locals.get("env"), gym.Env):
             if name not in frame.f_locals:
-                raise _missing(name, frame)
+                raise missing_in_worker(name, frame)
             return frame.f_locals[name]
-    raise _missing("env", None)
+    raise missing_in_worker("env")
 
 
 def _frames() -> list[FrameType]:
@@ -160,7 +167,8 @@ def _function(frame: FrameType) -> tuple[str, str]:
     return str(frame.f_globals.get("__name__")), frame.f_code.co_name
 
 
-def _missing(name: str, loop: FrameType | None) -> UpstreamError:
+def missing_in_worker(name: str, loop: FrameType | None = None) -> UpstreamError:
+    """The error for a loop without this local variable."""
     if loop is not None and _function(loop) in _LOOPS:
         return missing(name, sys.modules[_function(loop)[0]])
     return UpstreamError(

@@ -26,6 +26,7 @@ from sb3compat._convert.types import (
     Transition,
     inside_wrappers,
     is_own_vec_env,
+    wrappers_of,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, share
 from sb3compat._parallel.made_once import base_of, made_twice
@@ -36,7 +37,7 @@ from sb3compat._rows.subenvs import LocalSubEnvs
 from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._upstream.vec_env import converted, is_vec_env
+from sb3compat._upstream.vec_env import converted, is_vec_env, layers_of
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
 EnvFn = Callable[[], Any]
@@ -347,6 +348,8 @@ def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
 
 def _name_of(env: Any) -> str:
     """The class of an environment and of those inside, as `VecNormalize(DummyVecEnv)`."""
-    inside = getattr(env, "venv", getattr(env, "env", None))
-    name = type(env).__name__
-    return name if inside is None else f"{name}({_name_of(inside)})"
+    layers = [*layers_of(env)]
+    if isinstance(env, VectorEnv):
+        layers = [*wrappers_of(env), inside_wrappers(env)]
+    *outer, inner = (type(layer).__name__ for layer in layers)
+    return "".join(f"{name}(" for name in outer) + inner + ")" * len(outer)

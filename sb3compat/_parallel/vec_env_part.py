@@ -27,7 +27,7 @@ from sb3compat._convert.types import (
 from sb3compat._to_gymnasium.arguments import pass_seeds, rows_take_seeds
 from sb3compat._to_gymnasium.results import ResetInfos, checked_step
 from sb3compat._upstream.private import private
-from sb3compat._upstream.vec_env import derives_from, keeps_method, set_waiting_seeds
+from sb3compat._upstream.vec_env import derives_from, inherits, keeps_methods, set_waiting_seeds
 from sb3compat.errors import (
     ConversionError,
     MissingFinalObservationError,
@@ -54,6 +54,9 @@ class VecEnvSource:
         self._observations = observations
         self._actions = actions
         self._reset_infos = ResetInfos(self._base, vec_env.num_envs)
+        # SB3's algorithms call `step`, which a class may override.
+        self._steps_whole = hasattr(vec_env, "step") and not inherits(vec_env, "step")
+        self._sent: Any = None
         self._waiting = False
 
     @property
@@ -82,16 +85,18 @@ class VecEnvSource:
         return batch, [self._reset_infos.of(row, in_step=False) for row in rows]
 
     def send(self, actions: list[Array]) -> None:
-        """Start the step."""
+        """Start the step, so that no part is stepped if one refuses its actions."""
         keys = self._actions.keys
-        packed = actions[0] if keys is None else self._actions.rows(actions)
-        self._vec_env.step_async(packed)
-        self._waiting = True
+        self._sent = actions[0] if keys is None else self._actions.rows(actions)
+        if not self._steps_whole:
+            self._vec_env.step_async(self._sent)
+            self._waiting = True
 
     def receive(self) -> Transition:
-        """Finish the step."""
+        """Finish the step, or make it."""
         self._waiting = False
-        result = self._vec_env.step_wait()
+        vec_env = self._vec_env
+        result = vec_env.step(self._sent) if self._steps_whole else vec_env.step_wait()
         obs, rewards, ended, infos = checked_step(self._vec_env, result, self._vec_env.num_envs)
         truncated = np.zeros(len(ended), np.bool_)
         row_infos = [dict(info) for info in infos]
@@ -125,7 +130,7 @@ class VecEnvSource:
         base, waiting, self._waiting = self._base, self._waiting, False
         if derives_from(base, "SubprocVecEnv"):
             waiting = private(base, "waiting")
-        elif keeps_method(base, "DummyVecEnv", "step_async"):
+        elif keeps_methods(base, "DummyVecEnv", "step_async"):
             waiting = False
         elif holds_vector_env(base):
             waiting &= isinstance(self._base.env, AsyncVectorEnv)

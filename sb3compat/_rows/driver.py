@@ -56,9 +56,11 @@ class Driver:
 
         Called after its reset.
         """
-        token = object()
-        with suppress(AttributeError):
-            setattr(self._base, NAME, token)
+        # One for all of its resets: the environment may put back an earlier state of its own.
+        token = self._token or object()
+        with suppress(AttributeError, TypeError):
+            # Not by its own `__setattr__`, which may refuse names that it does not know.
+            object.__setattr__(self._base, NAME, token)
             self._token = token
         self.note()
 
@@ -92,7 +94,7 @@ class Driver:
         """Which other code has used the environment, in words; None if there is none."""
         if self._token is None:
             return None
-        if getattr(self._base, NAME, None) is not self._token:
+        if getattr(self._base, NAME, self._token) is not self._token:
             return "another adapter has reset or stepped"
         look = self._look()
         # In the usual case nothing is different; `map` is quick enough to ask in each step.

@@ -26,9 +26,10 @@ from sb3compat._convert.types import (
     SubEnvs,
     holds_vec_env,
     inside_wrappers,
+    wrappers_of,
 )
 from sb3compat._ipc import async_vector_env
-from sb3compat._ipc.worker_guard import NAME, Inside, plant, results_of
+from sb3compat._ipc.worker_guard import NAME, Inside, missing_in_worker, plant, results_of
 from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import shown, warn
@@ -154,7 +155,9 @@ class AsyncCommands:
         """Give each row its command, then collect the results."""
         env = self._env
         if not self._guarded:
-            async_vector_env.ask_inside(env, range(env.num_envs), Inside(plant, run_command))
+            what = Inside(plant, run_command, "_sb3compat_no")
+            if not all(async_vector_env.ask_inside(env, range(env.num_envs), what)):
+                raise missing_in_worker("env")
             self._guarded = True
         messages: dict[int, tuple[str, Any]] = {
             row: ("_call", (NAME, command, {})) for row, command in commands.items()
@@ -243,12 +246,12 @@ class NativeSubEnvs:
 
     def _owner(self, name: str) -> Any:
         """The outermost wrapper that has the attribute, or the environment itself, or None."""
-        env: Any = self.env
-        base = env.unwrapped
         # A wrapper's `__getattr__` passes on to what is inside; that of the environment counts.
-        while env is not base and name not in vars(env) and not hasattr(type(env), name):
-            env = getattr(env, "env", base)
-        return env if hasattr(env, name) else None
+        for wrapper in wrappers_of(self.env):
+            if name in vars(wrapper) or hasattr(type(wrapper), name):
+                return wrapper
+        base = inside_wrappers(self.env)
+        return next((env for env in (base, base.unwrapped) if hasattr(env, name)), None)
 
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
         if set(rows) != set(range(self.env.num_envs)):
@@ -267,8 +270,8 @@ _OF_ALL_ROWS = ("reset", "step", "close")
 _OF_ARGUMENTS = ("compute_reward", "compute_terminated", "compute_truncated")
 
 
-# What reaches the sub-environments of a vector environment.
-_REACHING = ("call", "get_attr", "set_attr")
+# What reaches the sub-environments of a vector environment; that of Gymnasium calls the last two.
+REACHING = ("call", "get_attr", "set_attr", "call_async", "call_wait")
 
 
 def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
@@ -280,7 +283,7 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     if isinstance(base, AsyncVectorEnv):
         _warn_if_bypassed(env, base, AsyncVectorEnv)
         return WorkerSubEnvs(AsyncCommands(base).ask)
-    if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING, "subenvs") is None:
+    if holds_vec_env(base) and changed(base, HoldsVecEnv, *REACHING, "subenvs") is None:
         _warn_if_bypassed(env, base, HoldsVecEnv)
         return base.subenvs
     return NativeSubEnvs(env)
@@ -288,17 +291,16 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
 
 def _warn_if_bypassed(env: AnyVectorEnv, base: Any, cls: type) -> None:
     """Warn of methods of its own, which are for all rows and know no indices."""
-    layer: Any = env
-    while layer is not base:
-        own = next((n for n in _REACHING if n in vars(layer) or hasattr(type(layer), n)), None)
-        if own is not None:
-            break
-        layer = getattr(layer, "env", base)
-    else:
-        own = changed(base, cls, *_REACHING)
-    if own is not None:
-        warn(
-            f"SB3's get_attr, set_attr and env_method reach the sub-environments of {env} "
-            f"themselves, not by {type(layer).__name__}.{own}. Put what that does into a wrapper "
-            "of the sub-environments, or call it on the vector environment."
-        )
+    found = [
+        (layer, name)
+        for layer in wrappers_of(env)
+        for name in REACHING
+        if name in vars(layer) or hasattr(type(layer), name)
+    ]
+    for layer, name in [*found, (base, changed(base, cls, *REACHING))][:1]:
+        if name is not None:
+            warn(
+                f"SB3's get_attr, set_attr and env_method reach the sub-environments of {env} "
+                f"themselves, not by {type(layer).__name__}.{name}. Put what that does into a "
+                "wrapper of the sub-environments, or call it on the vector environment."
+            )

@@ -19,8 +19,8 @@ from sb3compat._convert.types import (
 from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import WrapperClass, run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs, answered_by
-from sb3compat._upstream.vec_env import inherits, overrides_only, reaches_rows_as
-from sb3compat.errors import shown
+from sb3compat._upstream.vec_env import inherits, layers_of, overrides_only, reaches_rows_as
+from sb3compat.errors import ConversionError, shown
 
 
 class MethodSubEnvs:
@@ -33,9 +33,7 @@ class MethodSubEnvs:
     def __init__(self, vec_env: Any) -> None:
         self._vec_env = vec_env
         self._own = _own_base(vec_env)
-        base = vec_env
-        while hasattr(base, "venv"):
-            base = base.venv
+        *_, base = layers_of(vec_env)
         self._workers = _workers_of(base)
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
@@ -43,10 +41,18 @@ class MethodSubEnvs:
 
         Raises:
             AttributeError: If it has no such method, or a row no such attribute.
+            ConversionError: If it does not answer for each row.
         """
         if len(set(rows)) < len(rows):  # a worker of `SubprocVecEnv` owes one answer at a time
             return [answer for row in rows for answer in self.ask(command, [row])]
-        return answered_by(self, command, rows)
+        answers = answered_by(self, command, rows)
+        if len(answers) != len(rows):
+            raise ConversionError(
+                f"Expected {self._vec_env} to give an answer for each of {len(rows)} rows when it "
+                f"is asked for {shown(command[1])}, got {len(answers)}: {shown(answers)}. Let its "
+                "get_attr, env_method and env_is_wrapped return one value for each row."
+            )
+        return answers
 
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
         """Whether every row has the attribute; a `VecEnv` does not tell it for single rows."""
@@ -146,11 +152,9 @@ def vec_env_subenvs(vec_env: Any) -> SubEnvs:
     Args:
         vec_env: The environment, with its wrappers.
     """
-    base = vec_env
-    while hasattr(base, "venv"):
-        if not all(inherits(base, name) for name in _REACHING):
-            return MethodSubEnvs(vec_env)
-        base = base.venv
+    *wrappers, base = layers_of(vec_env)
+    if not all(inherits(wrapper, name) for wrapper in wrappers for name in _REACHING):
+        return MethodSubEnvs(vec_env)
     if reaches_rows_as(base, "DummyVecEnv"):
         return LocalSubEnvs(base)
     return _workers_of(base) or MethodSubEnvs(vec_env)
@@ -160,16 +164,16 @@ def _workers_of(base: Any) -> WorkerSubEnvs | None:
     """The rows of a `SubprocVecEnv`, reached by our commands; None of another `VecEnv`."""
     if not reaches_rows_as(base, "SubprocVecEnv"):
         return None
-    return WorkerSubEnvs(GuardedWorkers(base, run_command).ask)
+    workers = GuardedWorkers(base, run_command)
+    return WorkerSubEnvs(workers.ask) if workers.guarded else None
 
 
 def inherits_to_base(vec_env: Any, method: str) -> bool:
     """Whether this method is SB3's own in all wrappers; and in the base, or that of `to_sb3`."""
-    while hasattr(vec_env, "venv"):
-        if not inherits(vec_env, method):
-            return False
-        vec_env = vec_env.venv
-    return inherits_own(vec_env, method) or inherits(vec_env, method)
+    *wrappers, base = layers_of(vec_env)
+    if not all(inherits(wrapper, method) for wrapper in wrappers):
+        return False
+    return inherits_own(base, method) or inherits(base, method)
 
 
 def _own_base(vec_env: Any) -> OwnVecEnv | None:

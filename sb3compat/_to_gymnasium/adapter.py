@@ -41,7 +41,7 @@ from sb3compat._to_gymnasium.stepper import (
     metadata_of,
     spec_of,
 )
-from sb3compat._upstream.vec_env import derives_from
+from sb3compat._upstream.vec_env import derives_from, layers_of
 from sb3compat.errors import CallOrderError, EndedRowError, cannot_copy, shown
 
 _log = logging.getLogger("sb3compat")
@@ -333,11 +333,10 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         close_vec_env(self.vec_env, broken=self._stepper.broken)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        layer: Any = self.vec_env
-        while hasattr(layer, "venv") and not derives_from(layer, "VecEnvWrapper"):
-            layer = layer.venv
+        *wrappers, base = layers_of(self.vec_env)
         # SB3's wrappers cannot be pickled; only `VecNormalize` can, and loses its environment.
-        if hasattr(layer, "processes") or hasattr(layer, "venv"):
+        fixed = any(derives_from(wrapper, "VecEnvWrapper") for wrapper in wrappers)
+        if fixed or hasattr(base, "processes"):
             raise cannot_copy(self)
         return super().__reduce_ex__(protocol)
 

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sb3compat._convert.types import Array, Space, holds_rows
-from sb3compat._upstream.vec_env import derives_from, keeps_method
+from sb3compat._upstream.vec_env import derives_from, inside_of, keeps_methods, layers_of
 
 
 def presented_space(vec_env: Any) -> Space:
@@ -25,30 +25,27 @@ def presented_space(vec_env: Any) -> Space:
             other classes than SB3's, and for subclasses that change the transformation.
     """
     own: Space = vec_env.observation_space
-    if not hasattr(vec_env, "venv"):
+    inside = inside_of(vec_env)
+    if inside is None:
         return vec_env.shown_space if holds_rows(vec_env) else own
-    below = presented_space(vec_env.venv)
+    below = presented_space(inside)
     shown = own
-    if keeps_method(vec_env, "VecNormalize", "normalize_obs"):
+    if keeps_methods(vec_env, "VecNormalize", "normalize_obs", "_normalize_obs"):
         shown = _normalized(vec_env, below)
-    elif keeps_method(vec_env, "VecFrameStack", "step_wait"):
+    elif keeps_methods(vec_env, "VecFrameStack", "step_wait", "reset"):
         shown = _stacked(vec_env.stacked_obs, below, own)
-    elif keeps_method(vec_env, "VecTransposeImage", "transpose_observations"):
+    elif keeps_methods(vec_env, "VecTransposeImage", "transpose_observations", "transpose_image"):
         shown = _transposed(vec_env, below)
-    elif keeps_method(vec_env, "VecExtractDictObs", "step_wait"):
+    elif keeps_methods(vec_env, "VecExtractDictObs", "step_wait", "reset"):
         shown = _parts(below)[vec_env.key]
-    elif own is vec_env.venv.observation_space:
+    elif own is inside.observation_space:
         shown = below
     return own if shown == own else shown
 
 
 def normalizes(vec_env: Any) -> bool:
     """Whether SB3's `VecNormalize` is among the wrappers."""
-    while hasattr(vec_env, "venv"):
-        if derives_from(vec_env, "VecNormalize"):
-            return True
-        vec_env = vec_env.venv
-    return False
+    return any(derives_from(layer, "VecNormalize") for layer in layers_of(vec_env))
 
 
 def _normalized(vec_env: Any, below: Space) -> Space:

@@ -10,7 +10,7 @@ import numpy as np
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, own_info
 from sb3compat._convert.types import Array, Flags, Info, Observation, is_own_vec_env
-from sb3compat._upstream.vec_env import derives_from, keeps_method
+from sb3compat._upstream.vec_env import derives_from, keeps_methods
 from sb3compat.errors import ConversionError, shown
 
 
@@ -32,7 +32,7 @@ class ResetInfos:
         self._reported: list[object] = [None] * num_envs
         self._of_sb3 = any(derives_from(base, name) for name in ("DummyVecEnv", "SubprocVecEnv"))
         self._reports_in_steps = is_own_vec_env(base) or any(
-            keeps_method(base, name, "step_wait") for name in ("DummyVecEnv", "SubprocVecEnv")
+            keeps_methods(base, name, "step_wait") for name in ("DummyVecEnv", "SubprocVecEnv")
         )
 
     def of(self, row: int, *, in_step: bool) -> Info:

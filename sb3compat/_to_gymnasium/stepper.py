@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.infos import own_info
@@ -118,13 +119,13 @@ def metadata_of(vec_env: Any, subenvs: SubEnvs) -> Options:
     return own_info(getattr(vec_env, "metadata", None) or {})
 
 
-def spec_of(vec_env: Any, subenvs: SubEnvs) -> Any:
+def spec_of(vec_env: Any, subenvs: SubEnvs) -> EnvSpec | None:
     """The `EnvSpec` of the `VecEnv`, or the one that its sub-environments share, or None."""
     spec = getattr(vec_env, "spec", None)
     if spec is None and isinstance(subenvs, LocalSubEnvs):
         first, *others = subenvs.ask(("read", "spec", (), {}), range(vec_env.num_envs))
         spec = first if all(same_value(other, first) for other in others) else None
-    return spec
+    return spec if isinstance(spec, EnvSpec) else None
 
 
 def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -> None:

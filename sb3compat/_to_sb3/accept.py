@@ -16,10 +16,10 @@ from sb3compat._convert.types import (
     HoldsVecEnv,
     holds_vec_env,
     inside_wrappers,
+    wrappers_of,
 )
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.bases import base_of
-from sb3compat._to_sb3.wrappers import wrappers_of
 from sb3compat._upstream.inherited import keeps_all
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import (
@@ -208,7 +208,7 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
             )
         return mode
     if declared is not None:
-        return parse_mode(declared, f"the autoreset mode that {base} declares")
+        return parse_mode(declared, f"the autoreset mode that {type(base).__name__} declares")
     raise AutoresetModeError(
         f"Expected {base} to declare its autoreset mode, as the attribute `autoreset_mode` or in "
         "metadata['autoreset_mode'], got neither. Say what it does when an episode ends: "

@@ -32,7 +32,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._rows.commands import reset_result
-from sb3compat._rows.subenvs import AsyncCommands
+from sb3compat._rows.subenvs import REACHING, AsyncCommands
 from sb3compat._to_sb3.partial_reset import (
     EndingWatch,
     MaskPromise,
@@ -44,7 +44,7 @@ from sb3compat._to_sb3.partial_reset import (
 from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import ConversionError, WorkerError
+from sb3compat.errors import ConversionError, PartialResetError, WorkerError, shown
 
 
 class Base:
@@ -128,10 +128,20 @@ class Base:
         """Call a function that steps or resets the environment."""
         return function(*args, **kwargs)
 
-    def step(self, actions: Action) -> VectorStepResult:
-        """Step all rows, and check the form of the result."""
+    def call_of_user(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method for the user, who has called it directly: nothing is refused."""
+        return function(*args, **kwargs)
+
+    def step(self, actions: Action, *args: Any, **kwargs: Any) -> VectorStepResult:
+        """Step all rows, and check the form of the result.
+
+        Args:
+            actions: The batch of actions.
+            *args: Further arguments, which a wrapper passes to an environment that takes them.
+            **kwargs: The same.
+        """
         self.flags = None
-        result: VectorStepResult = checked("step", self._step(actions), self.env)
+        result: VectorStepResult = checked("step", self._step(actions, *args, **kwargs), self.env)
         if self._watch is not None:
             self._watch.step(*result[2:])
         self.flags = result[2], result[3]
@@ -139,43 +149,70 @@ class Base:
             self._promise.step(result[0], *self.flags)
         return result
 
-    def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
+    def reset(self, seed: Any, options: Sequence[Options], **more: Any) -> VectorResetResult:
         """Reset all rows.
 
         Args:
             seed: One for all rows, one for each row, or None.
             options: Those of each row; they differ only where each row can be reset alone.
+            **more: Arguments that only this environment takes, from a wrapper.
         """
         self.flags = None
-        n = self.env.num_envs
-        if self.resets_rows:
-            seeds = seed if isinstance(seed, Sequence) else [seed] * n
-            if isinstance(seed, int | np.integer):
-                seeds = [seed + i for i in range(n)]
-            result = self.reset_each(None, list(map(reset_kwargs, seeds, options)))
+        if self._promise is not None:
+            self._promise.forget()
+        if self.resets_rows and not more:
+            result = self.reset_each(None, self._kwargs(seed, options))
         else:
-            result = self.call(self.env.reset, seed=seed, options=options[0] or None)
+            result = self.call(self.env.reset, seed=seed, options=options[0] or None, **more)
             after_reset = getattr(self.partial_reset, "after_reset", None)
             if after_reset is not None:
                 after_reset(self.env)
         return self._noted(result)
 
-    def reset_rows(self, mask: Flags) -> VectorResetResult:
-        """Reset some rows; those that the environment itself has ended, as it does itself."""
+    def reset_rows(
+        self, mask: Flags, seed: Any = None, options: Sequence[Options] = (), **more: Any
+    ) -> VectorResetResult:
+        """Reset some rows; those that the environment itself has ended, as it does itself.
+
+        Args:
+            mask: Which rows.
+            seed: As for `reset`, from a wrapper.
+            options: As for `reset`, from a wrapper.
+            **more: As for `reset`.
+
+        Raises:
+            PartialResetError: If a wrapper passes more than the mask, and the function that resets
+                the rows takes nothing else.
+        """
         function, flags = self.partial_reset, self.flags
-        self.flags = None  # rows are restarted once
-        if self.resets_rows and function in (None, reset_with_mask):
+        ended = None if flags is None else np.logical_or(*map(to_numpy, flags))
+        if ended is not None:
+            self.flags = ended & ~mask, np.zeros_like(ended)  # rows are restarted once
+        given = {**options[0], **more} if options else more
+        if self.resets_rows and function in (None, reset_with_mask) and not more:
             rows = np.flatnonzero(mask).tolist()
-            return self._noted(self.reset_each(rows, [{}] * self.env.num_envs))
-        assert function is not None
-        restart = getattr(function, "restart", None)
-        if restart is None or flags is None:
-            result = self._noted(self.call(function, self.env, mask))
+            none: list[Options] = [{}] * self.env.num_envs
+            return self._noted(self.reset_each(rows, self._kwargs(seed, options or none)))
+        # The environment gets masks of its own, which it may change.
+        if function in (None, reset_with_mask):
+            own = {**(options[0] if options else {}), "reset_mask": mask.copy()}
+            result = self._noted(self.call(self.env.reset, seed=seed, options=own, **more))
             if self._promise is not None:
                 self._promise.check(result[0], mask)
             return result
-        ended = np.logical_or(*map(to_numpy, flags))
-        return self._noted(self.call(restart, self.env, mask, ended))
+        assert function is not None
+        if seed is not None or given:
+            raise PartialResetError(
+                f"Expected a reset of the rows {np.flatnonzero(mask).tolist()} of {self.env} to "
+                f"come with options['reset_mask'] alone, got seed={seed!r} and {shown(given)} "
+                "from a wrapper: the function that was registered by register_partial_reset takes "
+                "only the rows. Let the wrapper pass these in resets of all rows only, or set them "
+                "as attributes of the environment."
+            )
+        restart = getattr(function, "restart", None)
+        if restart is None or ended is None:
+            return self._noted(self.call(function, self.env, mask.copy()))
+        return self._noted(self.call(restart, self.env, mask.copy(), ended))
 
     def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, each with arguments of its own, and leave the others as they are.
@@ -206,8 +243,16 @@ class Base:
     def check_others(self, before: Any, after: Any, rows: Any) -> None:
         """There are no wrappers that could treat a masked reset as a reset of all rows."""
 
-    def _step(self, actions: Action) -> Any:
-        return self.call(self.env.step, actions)
+    def _step(self, actions: Action, *args: Any, **kwargs: Any) -> Any:
+        return self.call(self.env.step, actions, *args, **kwargs)
+
+    def _kwargs(self, seed: Any, options: Sequence[Options]) -> list[Kwargs]:
+        """The arguments of each row's reset."""
+        n = self.env.num_envs
+        seeds = [None] * n if seed is None else seed
+        if isinstance(seed, int | np.integer):
+            seeds = [seed + i for i in range(n)]
+        return list(map(reset_kwargs, seeds, options))
 
     def _noted(self, result: Any) -> VectorResetResult:
         """The result of a reset, its form checked."""
@@ -238,7 +283,7 @@ class SendReceiveBase(Base):
         """Call a function, unless an earlier call was interrupted.
 
         Raises:
-            WorkerError: If one has not.
+            WorkerError: If one was.
         """
         if self.broken:
             raise WorkerError(
@@ -246,9 +291,15 @@ class SendReceiveBase(Base):
                 "exception or was interrupted, and its results may still come. Close this "
                 "environment and build a new one."
             )
+        return self.call_of_user(function, *args, **kwargs)
+
+    def call_of_user(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function, and note it where an exception comes out: no adapter goes on then."""
+        before = self.broken
         _unfinished.add(self.env)  # before the call, so that an exception anywhere leaves the note
         result = function(*args, **kwargs)
-        _unfinished.discard(self.env)
+        if not before:
+            _unfinished.discard(self.env)
         return result
 
 
@@ -279,6 +330,12 @@ class AsyncBase(Base):
     """
 
     cls = AsyncVectorEnv
+    reset_methods = ("reset", "reset_async", "reset_wait")
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        # A worker of the user's may end episodes in another way than the environment declares.
+        self.is_known &= self.env.worker is None
 
     @cached_property
     def _commands(self) -> AsyncCommands:
@@ -312,7 +369,7 @@ class AsyncBase(Base):
 
     def render(self) -> Any:
         """One frame for each row."""
-        if changed(self.env, AsyncVectorEnv, "render"):
+        if changed(self.env, AsyncVectorEnv, "render", *REACHING):
             return self.call(self.env.render)
         return tuple(self._commands.render())
 
@@ -320,10 +377,10 @@ class AsyncBase(Base):
         """End workers from which results will never come."""
         workers.close(self.env)
 
-    def _step(self, actions: Action) -> Any:
+    def _step(self, actions: Action, *args: Any, **kwargs: Any) -> Any:
         """Step over the pipes, unless a subclass steps in another way."""
-        if not self.is_known:
-            return super()._step(actions)
+        if not self.is_known or args or kwargs:
+            return super()._step(actions, *args, **kwargs)
         return workers.step(self.env, actions)
 
 

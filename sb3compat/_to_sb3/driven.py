@@ -124,7 +124,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
                 for no options, also in the list.
 
         Raises:
-            ValueError: If the list has another length than n, or the options have a `reset_mask`.
+            ValueError: If the list has another length than n, or the options have a `reset_mask`
+                and the environment takes that as the rows to reset.
             TypeError: If an entry is neither a dict nor None.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """

@@ -108,6 +108,10 @@ class MaskPromise:
         leaves = leaves_of(obs).items() if ends else ()
         self._before = {at: to_numpy(leaf).copy() for at, leaf in leaves}
 
+    def forget(self) -> None:
+        """Forget the observations, as a reset of all rows changes them."""
+        self._before = {}
+
     def check(self, obs: Any, mask: Flags) -> None:
         """Refuse the reset of these rows if it has changed the observations of others.
 
@@ -120,6 +124,8 @@ class MaskPromise:
             for at, before in self._before.items()
             if at in after
         ):
+            # A wrapper may reset the rows one after the other.
+            self._before = {at: to_numpy(leaf).copy() for at, leaf in after.items()}
             return
         raise PartialResetError(
             f"Expected reset(options={{'reset_mask': mask}}) of {self._env}, which is in DISABLED "

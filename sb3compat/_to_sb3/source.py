@@ -118,11 +118,13 @@ def _check_resets(env: AnyVectorEnv, base: Base, mode: AutoresetMode, *, padding
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
             "Leave it out: padding is for NEXT_STEP environments that cannot reset single rows."
         )
-    own_reset = needs_resets and isinstance(base, AsyncBase) and not base.resets_rows
-    if own_reset and not shares_memory(base.env):
+    if not (needs_resets and isinstance(base, AsyncBase)) or shares_memory(base.env):
+        return
+    if not base.resets_rows or base.env.worker is not None:
         raise PartialResetError(
-            f"Expected shared_memory=True of {base.env}, as its class overrides reset. Without "
-            "shared memory, Gymnasium's workers reset an ended row once more after a masked reset. "
+            f"Expected shared_memory=True of {base.env}, as its class overrides reset, or its "
+            "worker is another one. Without shared memory, Gymnasium's workers reset an ended row "
+            "once more after a masked reset. "
             "Or build it with autoreset_mode=AutoresetMode.SAME_STEP."
         )
 

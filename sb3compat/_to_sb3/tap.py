@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -11,24 +12,26 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.arrays import row_array, to_numpy
+from sb3compat._convert.infos import own_info
 from sb3compat._convert.options import is_uniform, same_value
 from sb3compat._convert.split_infos import mask_of
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
-    AnyWrapper,
     Array,
     Flags,
     Function,
     Options,
     Rows,
+    StandsFor,
     VectorInfos,
     VectorResetResult,
     VectorStepResult,
+    inside_wrappers,
+    wrappers_of,
 )
 from sb3compat._to_sb3.bases import Base, checked
 from sb3compat._to_sb3.partial_reset import same_rows
-from sb3compat._to_sb3.wrappers import wrappers_of
 from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.vector_wrappers import paused
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
@@ -47,75 +50,84 @@ class MaskOptions(dict[str, Any]):
         return self[key] if key == "reset_mask" and key in self else super().pop(key, *default)
 
 
-# The name is one that no environment has.
+# Names that no environment has.
 _WITHIN = "_sb3compat_within"
+_BASE = "_sb3compat_base"
+# What a tap has itself; all other names are those of the environment.
+_OWN = frozenset(("reset", "step", "render", "sb3compat_inside", _BASE, _WITHIN))
 
 
-class Tap(AnyWrapper):
-    """A wrapper directly around the base environment, inside of all vector wrappers of the user.
+class Tap(StandsFor):
+    """Stands directly around the base environment, inside of all vector wrappers of the user.
 
-    It forwards every call to the environment, and each attribute that is read, set or deleted. Only
-    during a call of an adapter, `Wrapped` gets the calls, as it drives the environment in its
-    own way, and the wrappers may have changed the arguments.
+    It forwards every call to the environment, and each attribute that is read, set or deleted; it
+    is of the class of the environment, too, as far as `isinstance` says. Only during a call of an
+    adapter, `Wrapped` gets the calls, as it drives the environment in its own way, and the wrappers
+    may have changed the arguments.
     """
 
+    sb3compat_inside: AnyVectorEnv
+    _sb3compat_base: Base
+    _sb3compat_within: Wrapped | None
+
     def __init__(self, base: Base) -> None:
-        super().__init__(base.env)
-        self._sb3compat_base = base
-        self._sb3compat_within: Wrapped | None = None
+        vars(self).update({_BASE: base, _WITHIN: None, "sb3compat_inside": base.env})
 
-    def reset(self, *, seed: Any = None, options: Options | None = None) -> VectorResetResult:
+    def reset(self, *args: Any, **kwargs: Any) -> VectorResetResult:
         """Reset all rows, or those under `options["reset_mask"]`."""
-        within = self._sb3compat_within
-        reset = self.env.reset if within is None else within.reset_arrived
-        return reset(seed=seed, options=options)
+        within, base = self._sb3compat_within, self._sb3compat_base
+        if within is None:
+            return base.call_of_user(base.env.reset, *args, **kwargs)  # type: ignore[no-any-return]
+        if args:
+            kwargs = inspect.signature(base.env.reset).bind(*args, **kwargs).arguments
+        return within.reset_arrived(**kwargs)
 
-    def step(self, actions: Action) -> VectorStepResult:
+    def step(self, *args: Any, **kwargs: Any) -> VectorStepResult:
         """Step all rows."""
-        within = self._sb3compat_within
-        if within is not None:
-            return within.step_arrived(actions)
-        # An interrupted step of the user is noted as well.
-        result: VectorStepResult = self._sb3compat_base.call(self.env.step, actions)
-        return result
+        within, base = self._sb3compat_within, self._sb3compat_base
+        if within is None:
+            return base.call_of_user(base.env.step, *args, **kwargs)  # type: ignore[no-any-return]
+        return within.step_arrived(*args, **kwargs)
 
-    def render(self) -> Any:
+    def render(self, *args: Any, **kwargs: Any) -> Any:
         """The frames."""
-        within = self._sb3compat_within
-        return self.env.render() if within is None else within.base.render()
+        within, base = self._sb3compat_within, self._sb3compat_base
+        return base.env.render(*args, **kwargs) if within is None else base.render()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:
         # Wrappers read attributes that only the environment has, `self.env.envs` for instance.
-        if name in ("env", _WITHIN):
-            raise AttributeError(name)
-        return getattr(self.env, name)
+        if _is_own(name) and name != "__class__":
+            return super().__getattribute__(name)
+        return getattr(super().__getattribute__("sb3compat_inside"), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Wrappers also set them. What there is from the beginning is the tap's own, and so are the
-        # methods: a wrapper that replaces one by a function calls the one that it has read here.
-        own = name in vars(self) or callable(getattr(type(self), name, None))
-        if own or _WITHIN not in vars(self):
+        # Wrappers also set them. A wrapper that replaces a method of the tap's own by a function
+        # calls the one that it has read here.
+        if _is_own(name):
             super().__setattr__(name, value)
         else:
-            setattr(self.env, name, value)
+            setattr(self.sb3compat_inside, name, value)
 
     def __delattr__(self, name: str) -> None:
-        if name in vars(self):
+        if _is_own(name):
             super().__delattr__(name)
         else:
-            delattr(self.env, name)
+            delattr(self.sb3compat_inside, name)
 
     def __repr__(self) -> str:
-        return repr(self.env)
+        return repr(self.sb3compat_inside)
 
-    def __del__(self) -> None:
-        # Up to Gymnasium 1.2, a VectorEnv closes itself here; this one was opened by the user.
-        pass
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tap, (self._sb3compat_base,)
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.startswith("__")
 
 
 def without_tap(env: AnyVectorEnv) -> AnyVectorEnv:
     """The environment inside, where a user has read a tap from the wrapper around it."""
-    return env.env if isinstance(env, Tap) else env
+    return inside_wrappers(env) if isinstance(env, Tap) else env
 
 
 def _keys_of(infos: VectorInfos, num_envs: int) -> Mapping[str, Flags | None]:
@@ -140,15 +152,15 @@ class Wrapped:
     def __init__(self, env: AnyVectorEnv, base: Base) -> None:
         self.env, self.base = env, base
         *_, innermost = wrappers_of(env)
-        if not isinstance(innermost, Tap):
-            innermost.env = innermost = Tap(base)
-        self._tap = innermost
+        self._tap: Any = innermost.env
+        if not isinstance(self._tap, Tap):
+            self._tap = innermost.env = Tap(base)  # type: ignore[assignment]
         self.own_keys: Mapping[str, Flags | None] = {}
         # Whether the adapter resets, or steps; how often the wrappers have stepped and reset since.
         self._resetting = False
         self._steps = self._resets = 0
-        # The rows of the adapter's reset, if they arrived; None for all.
-        self._mask: Flags | None = None
+        # The rows that were reset since.
+        self._arrived = np.zeros(env.num_envs, np.bool_)
 
     @property
     def hands_out_new_arrays(self) -> bool:
@@ -169,23 +181,38 @@ class Wrapped:
         finally:
             held[_WITHIN] = before
 
-    def reset_arrived(self, *, seed: Any, options: Options | None) -> VectorResetResult:
-        """Reset the environment, as the wrappers pass on a reset of the adapter."""
+    def reset_arrived(
+        self, *, seed: Any = None, options: Options | None = None, **more: Any
+    ) -> VectorResetResult:
+        """Reset the environment, as the wrappers pass on a reset of the adapter.
+
+        Args:
+            seed: As the wrappers pass it.
+            options: As the wrappers pass them, with the mask if only some rows are to be reset.
+            **more: Arguments that only this environment takes.
+        """
         if not self._resetting:
             self._resets += 1
-            return self.base.env.reset(seed=seed, options=options)  # type: ignore[no-any-return]
-        self._mask = (options or {}).get("reset_mask")
-        if self._mask is not None:
-            result = self.base.reset_rows(self._mask)
+            return self.base.env.reset(  # type: ignore[no-any-return]
+                seed=seed, options=options, **more
+            )
+        arrived = None if options is None else dict(options)
+        mask = None if arrived is None else arrived.pop("reset_mask", None)
+        row_options = self._options_of(arrived)
+        if mask is None:
+            result = self.base.reset(seed, row_options, **more)
+            self._arrived[:] = True
         else:
-            arrived = None if options is None else dict(options)
-            result = self.base.reset(seed, self._options_of(arrived))
+            # A copy, as the one who has made the mask may change it.
+            mask = np.array(mask, np.bool_)
+            result = self.base.reset_rows(mask, seed, row_options, **more)
+            self._arrived |= mask
         self.own_keys = _keys_of(result[1], self.env.num_envs)
         return result
 
-    def step_arrived(self, actions: Action) -> VectorStepResult:
+    def step_arrived(self, *args: Any, **kwargs: Any) -> VectorStepResult:
         """Step the environment, and record the endings and the keys of the infos."""
-        result = self.base.step(actions)
+        result = self.base.step(*args, **kwargs)
         # Copies, as a wrapper may write into the arrays that it gets.
         self.base.flags = np.array(to_numpy(result[2])), np.array(to_numpy(result[3]))
         self.own_keys = _keys_of(result[4], self.env.num_envs)
@@ -240,11 +267,19 @@ class Wrapped:
         If they change these options, the environment gets what they pass on, as in Gymnasium.
 
         Raises:
-            UnsupportedEnvError: If the wrappers change options that differ by row, or step the
-                environment to the end of an episode.
+            UnsupportedEnvError: If the wrappers change options that differ by row or do not pass
+                the reset on to the environment, or step it to the end of an episode.
         """
-        shared = dict(options[0]) if is_uniform(options) else {}
+        self._is_shared = is_uniform(options)
+        shared = dict(options[0]) if self._is_shared else {}
         result = self._reset(options, seed=seed, options=shared or None)
+        if not (self._is_shared or self._arrived.any()):
+            raise UnsupportedEnvError(
+                f"Expected a reset of {self.env} to reset {self.base.env} through the wrappers' "
+                "attribute `env`, as the options differ by row, but it has not: a wrapper keeps "
+                "its own reference to the environment. Let its reset call self.env.reset, or set "
+                "one dict for all rows."
+            )
         self._check_start()
         return result
 
@@ -253,10 +288,9 @@ class Wrapped:
         # Videos show the first row, whose current frame would otherwise be there twice.
         with paused(() if mask[0] else wrappers_of(self.env)):
             none: list[Options] = [{}] * self.env.num_envs
-            result = self._reset(none, options=MaskOptions(reset_mask=mask))
-        if mask.all():
-            self._check_start()
-        elif self._steps:
+            self._is_shared = True
+            result = self._reset(none, options=MaskOptions(reset_mask=mask.copy()))
+        if self._steps and not mask.all():
             raise PartialResetError(
                 f"Expected a reset of the rows {shown(np.flatnonzero(mask).tolist())} to step no "
                 f"row, but a wrapper in {self.env} has stepped {self.base.env} in its reset: the "
@@ -264,15 +298,17 @@ class Wrapped:
                 "wrapper around each sub-environment, or build the environment with "
                 "autoreset_mode=AutoresetMode.SAME_STEP."
             )
-        arrived = self._mask
-        if arrived is None or not np.array_equal(arrived, mask):
+        if not np.array_equal(self._arrived, mask):
+            wanted, rows = (np.flatnonzero(each).tolist() for each in (mask, self._arrived))
             raise PartialResetError(
-                f"Expected options['reset_mask'] to reach {self.base.env}, but a wrapper in "
-                f"{self.env} did not pass it on, so that "
-                f"{'all' if arrived is None else 'other'} rows were reset. Let the "
+                f"Expected options['reset_mask'] to reach {self.base.env}, for the rows "
+                f"{shown(wanted)}, but a wrapper in {self.env} did not pass it on: the rows "
+                f"{shown(rows)} were reset through its attribute `env`. Let the "
                 "wrapper's reset pass `options` to the environment inside, or build the "
                 "environment with autoreset_mode=AutoresetMode.SAME_STEP."
             )
+        if mask.all():
+            self._check_start()
         return result
 
     def check_others(self, before: list[Array], after: list[Array], rows: Rows) -> None:
@@ -311,9 +347,10 @@ class Wrapped:
             )
 
     def _reset(self, row_options: Sequence[Options], **kwargs: Any) -> VectorResetResult:
-        self._resetting, self._steps, self._mask = True, 0, None
-        # What the environment gets, and what the wrappers are passed.
-        self._row_options, self._passed = row_options, dict(kwargs["options"] or {})
+        self._resetting, self._steps, self._arrived[:] = True, 0, False
+        # What the environment gets, and what the wrappers are passed, who may change it.
+        self._row_options, self._passed = row_options, own_info(kwargs["options"] or {})
+        self._passed.pop("reset_mask", None)
         result = self._through(self.env.reset, **kwargs)
         return checked("reset", result, self.env)  # type: ignore[no-any-return]
 
@@ -327,7 +364,7 @@ class Wrapped:
         """
         if arrived is None or same_value(arrived, self._passed):
             return self._row_options
-        if not is_uniform(self._row_options):
+        if not self._is_shared:
             raise UnsupportedEnvError(
                 "Expected vector wrappers that leave the options of a reset alone, as these differ "
                 f"by row, but a wrapper has passed on options={shown(arrived)}. Set one dict for "

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import gymnasium as gym
-from gymnasium.vector import AutoresetMode, VectorObservationWrapper, VectorWrapper
+from gymnasium.vector import AutoresetMode, VectorObservationWrapper
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.modes import names_mode
-from sb3compat._convert.types import AnyVectorEnv, AnyWrapper
+from sb3compat._convert.types import AnyVectorEnv, AnyWrapper, wrappers_of
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._upstream.installed import gymnasium_release
 from sb3compat._upstream.vector_wrappers import believed_mode, converter_class, is_gymnasiums
 from sb3compat.errors import UnsupportedEnvError
 
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"
-
-
-def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
-    """The vector wrappers around an environment, the outermost first."""
-    while isinstance(env, VectorWrapper):
-        yield env
-        env = env.env
 
 
 def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool) -> None:

@@ -12,7 +12,10 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
 # These do not make transitions. `_add_info` is called wherever the infos are made.
-HARMLESS = ("close", "close_extras", "render", "call", "get_attr", "set_attr", "_add_info")
+HARMLESS = (
+    *("close", "close_extras", "render", "call", "call_async", "call_wait", "get_attr", "set_attr"),
+    "_add_info",
+)
 
 # The methods of these base classes are meant to be overridden.
 _INTERFACES = (VectorEnv, gym.Env)

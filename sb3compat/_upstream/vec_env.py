@@ -7,7 +7,7 @@ that is only similar to a `VecEnv` has no such state; a `VecEnv` that lacks it i
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sb3compat._convert.types import Options
@@ -71,13 +71,13 @@ def shares_infos(vec_env: Any) -> bool:
     return len(set(map(id, infos))) < len(infos)
 
 
-def keeps_method(vec_env: object, name: str, method: str) -> bool:
-    """Whether this is SB3's class of that name, or a subclass that inherits the method.
+def keeps_methods(vec_env: object, name: str, *methods: str) -> bool:
+    """Whether this is SB3's class of that name, or a subclass that inherits these methods.
 
-    And the object has no method of its own under that name.
+    And the object has no method of its own under such a name.
     """
-    return derives_from(vec_env, name) and (
-        _of_class(vec_env, method) is private(sb3_class(name), method)
+    return derives_from(vec_env, name) and all(
+        _of_class(vec_env, method) is private(sb3_class(name), method) for method in methods
     )
 
 
@@ -89,7 +89,11 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
         name: `"DummyVecEnv"` or `"SubprocVecEnv"`.
     """
     names = ("get_attr", "set_attr", "env_method", "env_is_wrapped", _TARGETS[name])
-    return all(keeps_method(vec_env, name, method) for method in names)
+    if not keeps_methods(vec_env, name, *names):
+        return False
+    # A subclass may present several rows of one environment.
+    rows: Sequence[Any] = private(vec_env, {"DummyVecEnv": "envs"}.get(name, "remotes"))
+    return len(rows) == vec_env.num_envs  # type: ignore[attr-defined, no-any-return]
 
 
 def inherits(vec_env: object, method: str) -> bool:
@@ -100,12 +104,26 @@ def inherits(vec_env: object, method: str) -> bool:
 
 def overrides_only(vec_env: Any, method: str, other: str) -> bool:
     """Whether one method is overridden and another one is SB3's, here or in a `VecEnv` inside."""
-    while True:
-        if not _is_sb3s(vec_env, method) and _is_sb3s(vec_env, other):
-            return True
-        if not hasattr(vec_env, "venv"):
-            return False
-        vec_env = vec_env.venv
+    return any(
+        not _is_sb3s(layer, method) and _is_sb3s(layer, other) for layer in layers_of(vec_env)
+    )
+
+
+def inside_of(vec_env: object) -> Any:
+    """The `VecEnv` that a wrapper is around; None of one that is no wrapper.
+
+    What a `VecEnv` keeps as `venv` may be something else, such as its simulator.
+    """
+    inside = getattr(vec_env, "venv", None)
+    needed = ("num_envs", "observation_space", "action_space", "reset")
+    return inside if all(hasattr(inside, name) for name in needed) else None
+
+
+def layers_of(vec_env: Any) -> Iterator[Any]:
+    """The wrappers around a `VecEnv`, the outermost first, and the one inside of them."""
+    while vec_env is not None:
+        yield vec_env
+        vec_env = inside_of(vec_env)
 
 
 def _is_sb3s(vec_env: object, method: str) -> bool:

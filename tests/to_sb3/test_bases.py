@@ -6,13 +6,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
+from sb3compat._rows.subenvs import REACHING
+from sb3compat._to_sb3.bases import AsyncBase, SyncBase
+from tests.closing import closed_later
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv
-from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, Changed, step
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, Changed, class_of, step
 
 # What becomes of the results of a step and of a reset, and what the message says of that.
 FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -117,7 +121,67 @@ def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
     env.reset()
     for _ in range(2):
         step(env)
-    # The wrapper has ended the second row. The other reset within a step is an ordinary one.
+    # The wrapper has ended the second row. What it resets once more has not ended.
     one, other, none = [True, False], [False, True], [False, False]
-    restarted = [("restart", other, none), ("reset", other, None)]
-    assert calls == [*restarted, ("restart", one, one), ("reset", one, None)]
+    restarted = [("restart", other, none)] * 2
+    assert calls == [*restarted, ("restart", one, one), ("restart", one, none)]
+
+
+def called_by(cls: type, name: str) -> set[str]:
+    """A method, and the public ones of its class that it calls, at any depth."""
+    found, waiting = set(), [name]
+    while waiting:
+        found.add(one := waiting.pop())
+        names = {*getattr(cls, one).__code__.co_names} - found
+        waiting += [n for n in names if n[0] != "_" and hasattr(getattr(cls, n, None), "__code__")]
+    return found
+
+
+@class_of
+def test_methods_that_are_bypassed_are_all_asked_for(cls: Any) -> None:
+    base = {SyncVectorEnv: SyncBase, AsyncVectorEnv: AsyncBase}[cls]
+    assert called_by(cls, "reset") <= {*base.reset_methods}
+    for name in ("call", "get_attr", "set_attr", "render"):
+        assert called_by(cls, name) <= {*REACHING, "render"}
+
+
+@pytest.mark.parametrize("mode", [SAME_STEP, DISABLED])
+@pytest.mark.parametrize("name", ["reset", "reset_async", "reset_wait"])
+def test_reset_that_is_overridden_in_part_is_not_bypassed(name: str, mode: AutoresetMode) -> None:
+    calls: list[str] = []
+
+    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return getattr(AsyncVectorEnv, name)(self, *args, **kwargs)
+
+    cls = type("Own", (AsyncVectorEnv,), {name: own})
+    replaced = AsyncVectorEnv(fns(), autoreset_mode=mode)
+    setattr(replaced, name, functools.partial(own, replaced))
+    for source in (cls(fns(), autoreset_mode=mode), replaced):
+        env = sb3compat.to_sb3(closed_later(source))
+        calls.clear()
+        env.reset()
+        assert calls == [name]
+
+
+class Halves(UnknownEnv):
+    """Steps in two halves, as EnvPool does; the first one refuses numbers that are no integers."""
+
+    def send(self, actions: Any) -> None: ...
+
+    def recv(self) -> None: ...
+
+    def step(self, actions: Any) -> Any:
+        assert actions.dtype == np.int64
+        return super().step(actions)
+
+
+def test_mistake_in_a_step_of_the_user_stops_the_adapter_only() -> None:
+    source = Identity(Halves(fns(), SAME_STEP))
+    env = sb3compat.to_sb3(source)
+    source.reset()
+    with pytest.raises(AssertionError):
+        source.step(np.zeros(2))
+    source.step(np.zeros(2, np.int64))
+    with pytest.raises(sb3compat.WorkerError, match="its results may still come"):
+        env.reset()

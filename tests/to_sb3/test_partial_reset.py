@@ -241,3 +241,19 @@ def test_registered_function_may_return_anything_for_other_rows() -> None:
     env = sb3compat.to_sb3(Vouched(fns(3, lengths=(2, 3, 5)), DISABLED))
     env.reset()
     assert any(step(env)[2].any() for _ in range(5))
+
+
+class ClearsItsMask(UnknownEnv):
+    """Takes the mask for its own."""
+
+    def reset_rows(self, mask: Any, seed: Any, options: Any) -> Any:
+        result = super().reset_rows(mask, seed, options)
+        mask[:] = False
+        return result
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity])
+def test_environment_may_change_the_mask_that_it_gets(wrap: Any) -> None:
+    env = sb3compat.to_sb3(wrap(ClearsItsMask(fns(3, lengths=(2, 3, 5)), DISABLED)))
+    env.reset()
+    assert any(step(env)[2].any() for _ in range(5))

@@ -39,6 +39,23 @@ def without_row_0(env: Any) -> Any:
     return Passes(env, lambda given: {key: mask & row_1 for key, mask in (given or {}).items()})
 
 
+def narrows_in_place(env: Any) -> Any:
+    def change(given: Any) -> Any:
+        for mask in (given or {}).values():
+            mask[0] = False
+        return given
+
+    return Passes(env, change)
+
+
+class ResetsAllBefore(VectorWrapper):
+    """Begins each reset with a plain one."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        self.env.reset()
+        return self.env.reset(**kwargs)
+
+
 class OwnReference(VectorWrapper):
     """Steps the environment through a reference of its own."""
 
@@ -108,7 +125,13 @@ ON_DEMAND = [NEXT_STEP, DISABLED]
 REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
     "drops options": (without_options, ON_DEMAND, PartialResetError, "did not pass it on"),
     "narrows the mask": (
-        without_row_0, ON_DEMAND, PartialResetError, "so that other rows were reset"
+        without_row_0, ON_DEMAND, PartialResetError, r"rows \[0, 1\].*the rows \[1\] were reset"
+    ),
+    "narrows it in place": (
+        narrows_in_place, ON_DEMAND, PartialResetError, r"rows \[0, 1\].*the rows \[1\] were reset"
+    ),
+    "resets all before": (
+        ResetsAllBefore, ON_DEMAND, PartialResetError, r"rows \[0\].*the rows \[0, 1\] were reset"
     ),
     "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "its own reference"),
     "resets in its step": (
@@ -181,7 +204,7 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
     wrapper, modes, error, text = REFUSED[name]
     if mode not in modes:
         return
-    lengths = (2,) if name in ("hides endings", "narrows the mask") else (2, 3)
+    lengths = (2,) if name.startswith(("hides endings", "narrows")) else (2, 3)
     env = sb3compat.to_sb3(wrapper(cls(fns(lengths=lengths), autoreset_mode=mode)))
     env.reset()
     with pytest.raises(error, match=text):

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import write_to_shared_memory
 from gymnasium.wrappers.vector import FlattenObservation
 
 import sb3compat
 from sb3compat._to_sb3.modes import ResetWithin
 from tests.envs import Identity, MakeEnv, fns, script
+from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, made, mode_of, step
 
@@ -76,6 +78,54 @@ def own_worker(*args: Any) -> None:
 def test_environment_with_another_worker_is_driven_as_a_whole() -> None:
     env: Any = sb3compat.to_sb3(made("async", fns(), worker=own_worker))
     assert type(env._source._mode) is ResetWithin
+    with pytest.raises(sb3compat.PartialResetError, match=r"shared_memory=True .* worker is anoth"):
+        sb3compat.to_sb3(made("async", fns(), worker=own_worker, shared_memory=False))
+
+
+def old_worker(
+    index: int, env_fn: Any, pipe: Any, parent: Any, shared: Any, errors: Any, *rest: Any
+) -> None:
+    """Resets within the step, as that of Gymnasium 0.29, whatever mode is declared."""
+    env, command = env_fn(), ""
+    while command != "close":
+        command, data = pipe.recv()
+        obs, value = None, None
+        if command == "step":
+            obs, *value = env.step(data)
+            if value[1] or value[2]:
+                final, last = obs, value[3]
+                obs, value[3] = env.reset()
+                value[3] = {**value[3], "final_observation": final, "final_info": last}
+        elif command == "reset":
+            obs, *value = env.reset(**data)
+        elif command == "_call":
+            value = env.get_wrapper_attr(data[0])
+            value = value(*data[1], **data[2]) if callable(value) else value
+        elif command == "_check_spaces":
+            value = True, True
+        if obs is not None:
+            write_to_shared_memory(env.observation_space, index, obs, shared)
+            value = None, *value
+        pipe.send((value, True))
+
+
+def test_worker_may_reset_within_the_step_if_the_user_says_so() -> None:
+    env = sb3compat.to_sb3(made("async", fns(lengths=(2,)), worker=old_worker))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.AutoresetModeError, match="If it is one, pass autoreset_mode='Sa"):
+        step(env)
+    source = made("async", fns(lengths=(2,)), worker=old_worker)
+    with pytest.warns(UserWarning, match="overrides it"):
+        env = sb3compat.to_sb3(source, autoreset_mode="SameStep")
+    plain = sb3compat.to_sb3(SyncVectorEnv(fns(lengths=(2,))))
+    for either in (env, plain):
+        either.seed(0)
+    same(env.reset(), plain.reset())
+    for _ in range(3):
+        one, other = step(env), step(plain)
+        same(one[:3], other[:3])
+        same(*([i.get("terminal_observation") for i in infos] for infos in (one[3], other[3])))
 
 
 @class_of

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat._to_sb3.tap import Tap
 from sb3compat.errors import UnsupportedEnvError
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
+from tests.native import UnknownEnv
 from tests.to_sb3.driving import (
+    DISABLED,
     SAME_STEP,
     Passes,
     mode_of,
@@ -160,7 +165,8 @@ class Attributes(SyncVectorEnv):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.steps = self.resets = self.mask = self.driven = self.scale = 1
+        self.steps = self.resets = self.mask = self.driven = self.scale = self._own = 1
+        self.env: Any = "a simulator"
 
 
 class Meddles(VectorWrapper):
@@ -168,9 +174,11 @@ class Meddles(VectorWrapper):
 
     def step(self, actions: Any) -> Any:
         self.env.scale = 10
-        below = [getattr(self.env, name, None) for name in ("steps", "mask", "driven", "begin")]
+        names = ("steps", "mask", "driven", "begin", "_own", "env")
+        below = [getattr(self.env, name, None) for name in names]
+        assert isinstance(self.env, Attributes)
         del self.env.resets
-        return *self.env.step(actions)[:4], {"below": np.array([below] * 2)}
+        return *self.env.step(actions)[:4], {"below": np.array([below] * 2, object)}
 
 
 @mode_of
@@ -263,3 +271,158 @@ def test_flags_may_be_changed_in_place(mode: AutoresetMode, hides: bool) -> None
             seen[-1].append(str(error))
     same(*seen)
     assert isinstance(seen[0][-1], str) == (hides or mode == SAME_STEP)
+
+
+class Logs(gym.Env[Any, Any]):
+    """Keeps what its resets get; an observation is their number, and the time."""
+
+    observation_space = gym.spaces.Box(0, 999, (2,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, length: int) -> None:
+        self.length, self.log = length, []
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.log.append((seed, options or None))
+        self.time = 0
+        return np.array([len(self.log), 0], np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        obs = np.array([len(self.log), self.time], np.float32)
+        return obs, 1.0, self.time == self.length, False, {}
+
+
+class ResetsAgain(VectorWrapper):
+    """Resets what it is to reset once more, at once or row by row, with seeds and options."""
+
+    def __init__(self, env: Any, resets: Any) -> None:
+        super().__init__(env)
+        self.resets = resets
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        options = dict(options or {})
+        mask = options.get("reset_mask", np.ones(self.num_envs, np.bool_))
+        result = self.env.reset(seed=seed, options=dict(options))
+        for by_row, seeds, own in self.resets:
+            every = [np.arange(self.num_envs) == row for row in np.flatnonzero(mask)]
+            for each in every if by_row else [mask]:
+                result = self.env.reset(seed=seeds, options={**options, **own, "reset_mask": each})
+        return result
+
+
+RESETS = st.tuples(
+    st.booleans(), st.sampled_from([None, 5, [7, 8, 9]]), st.sampled_from([{}, {"x": 1}])
+)
+
+
+@given(st.lists(RESETS, max_size=3), st.tuples(*[st.integers(1, 3)] * 3))
+@mode_of
+def test_what_a_wrapper_adds_to_a_reset_arrives_as_in_gymnasium(
+    mode: AutoresetMode, resets: Any, lengths: Any
+) -> None:
+    def made(own: AutoresetMode) -> Any:
+        rows = [lambda length=length: Logs(length) for length in lengths]
+        return ResetsAgain(SyncVectorEnv(rows, autoreset_mode=own), resets)
+
+    # Who resets rows itself resets those that have ended, as the adapter does within the step.
+    env, plain = sb3compat.to_sb3(made(mode)), made(SAME_STEP if mode == SAME_STEP else DISABLED)
+    for _ in range(2):
+        env.seed(3)
+        env.set_options({"y": 2})
+        same(env.reset(), plain.reset(seed=3, options={"y": 2})[0])
+        for _ in range(4):
+            obs, _, ended, *_ = plain.step(np.zeros(3, int))
+            if ended.any() and mode != SAME_STEP:
+                obs[ended] = plain.reset(options={"reset_mask": ended})[0][ended]
+            same(step(env)[0], obs)
+    same(env.get_attr("log"), list(plain.env.get_attr("log")))
+
+
+class Stagger(VectorWrapper):
+    """Row 1 is reset once more."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        result = self.env.reset(seed=seed, options=options)
+        if "reset_mask" in (options or {}):
+            return result
+        return self.env.reset(seed=9, options={"reset_mask": np.array([False, True])})
+
+
+@pytest.mark.parametrize("mode", [SAME_STEP, DISABLED])
+def test_masked_reset_of_a_wrapper_is_that_of_the_environment(mode: AutoresetMode) -> None:
+    source, plain = (Stagger(UnknownEnv(fns(lengths=(3, 4)), mode)) for _ in range(2))
+    env = sb3compat.to_sb3(source)
+    for _ in range(2):
+        same(env.reset(), plain.reset()[0])
+        same(step(env)[0], plain.step(ACTIONS)[0])
+
+
+def test_function_that_takes_rows_only_is_given_no_options() -> None:
+    class Registered(UnknownEnv): ...
+
+    sb3compat.register_partial_reset(Registered, lambda env, mask: env.reset_rows(mask, None, None))
+    level = {"level": 7}
+    source = Registered(fns(lengths=(2,)), AutoresetMode.NEXT_STEP)
+    env = sb3compat.to_sb3(Passes(source, lambda options: {**(options or {}), **level}))
+    env.reset()
+    step(env)
+    with pytest.raises(
+        sb3compat.PartialResetError, match=r"mask'\] alone, .* \{'level': 7\} from a"
+    ):
+        step(env)
+
+
+def test_nested_options_may_be_changed_in_place() -> None:
+    def deeper(options: Any) -> Any:
+        options["x"][0] += 1
+        return options
+
+    for given_options in ({"x": [0]}, [{"x": [0]}, {"x": [0]}]):
+        env = sb3compat.to_sb3(Passes(SyncVectorEnv(fns()), deeper))
+        env.set_options(given_options)
+        env.reset()
+        assert [info["option"] for info in env.reset_infos] == [[1], [1]]
+
+
+def test_reset_by_a_reference_of_its_own_loses_no_options_that_differ_by_row() -> None:
+    source = SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)
+    wrapper = Identity(source)
+    env = sb3compat.to_sb3(wrapper)
+    wrapper.reset = source.reset  # type: ignore[method-assign]
+    env.set_options({"x": 5})
+    env.reset()
+    assert [info["option"] for info in env.reset_infos] == [5, 5]
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(UnsupportedEnvError, match="differ by row, but it has not: a wrapper keeps"):
+        env.reset()
+
+
+class Scenes(UnknownEnv):
+    """Takes more than other environments."""
+
+    def reset(self, seed: Any = None, options: Any = None, scene: str = "flat") -> Any:  # type: ignore[override]
+        obs, infos = super().reset(seed=seed, options=options)
+        return obs, {**infos, "scene": np.array([scene] * self.num_envs)}
+
+    def step(self, actions: Any, dt: float = 0.5) -> Any:
+        *result, infos = super().step(actions)
+        return *result, {**infos, "dt": np.array([dt] * self.num_envs)}
+
+
+class Hills(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed, options, scene="hills")  # type: ignore[misc, call-arg]
+
+    def step(self, actions: Any) -> Any:
+        return self.env.step(actions, 0.1)  # type: ignore[call-arg]
+
+
+def test_arguments_that_only_the_environment_takes_arrive() -> None:
+    wrapped, plain = (Hills(Scenes(fns(), DISABLED)) for _ in range(2))
+    env = sb3compat.to_sb3(wrapped)
+    env.reset()
+    assert [info["scene"] for info in env.reset_infos] == ["hills"] * 2
+    assert [info["dt"] for info in step(env)[3]] == [0.1] * 2
+    same(wrapped.reset(seed=3), plain.reset(seed=3))
+    same(wrapped.step(ACTIONS), plain.step(ACTIONS))
