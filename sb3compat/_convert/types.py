@@ -287,9 +287,7 @@ class StandsFor(Protocol):
 
 def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
     """The vector wrappers around an environment, the outermost first."""
-    while issubclass(
-        type(env), VectorWrapper
-    ):  # its `__class__` may be another
+    while issubclass(type(env), VectorWrapper):  # its `__class__` may be another
         wrapper: AnyWrapper = env  # type: ignore[assignment]
         yield wrapper
         env = wrapper.env

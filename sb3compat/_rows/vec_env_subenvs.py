@@ -20,7 +20,7 @@ from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import WrapperClass, run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs, answered_by
 from sb3compat._upstream.vec_env import inherits, layers_of, overrides_only, reaches_rows_as
-from sb3compat.errors import ConversionError, shown
+from sb3compat.errors import shown
 
 
 class MethodSubEnvs:
@@ -41,18 +41,10 @@ class MethodSubEnvs:
 
         Raises:
             AttributeError: If it has no such method, or a row no such attribute.
-            ConversionError: If it does not answer for each row.
         """
         if len(set(rows)) < len(rows):  # a worker of `SubprocVecEnv` owes one answer at a time
             return [answer for row in rows for answer in self.ask(command, [row])]
-        answers = answered_by(self, command, rows)
-        if len(answers) != len(rows):
-            raise ConversionError(
-                f"Expected {self._vec_env} to give an answer for each of {len(rows)} rows when it "
-                f"is asked for {shown(command[1])}, got {len(answers)}: {shown(answers)}. Let its "
-                "get_attr, env_method and env_is_wrapped return one value for each row."
-            )
-        return answers
+        return answered_by(self, command, rows)
 
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
         """Whether every row has the attribute; a `VecEnv` does not tell it for single rows."""

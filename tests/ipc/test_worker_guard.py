@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector import AsyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
@@ -48,18 +49,56 @@ def worker_without_a_flag(
         pipe.send((None, False))
 
 
-def test_worker_without_the_flag_of_its_autoreset() -> None:
-    env = AsyncVectorEnv(
-        [make] * 2,
-        shared_memory=False,
-        autoreset_mode=AutoresetMode.NEXT_STEP,
-        worker=worker_without_a_flag,
-    )
-    vec_env = sb3compat.to_sb3(env)
-    # Taken for False, the flag would let the worker reset twice after the first episode.
-    with pytest.raises(UpstreamError, match=rf"'autoreset' in the custom worker.*{GYM}"):
-        vec_env.reset()
-    env.close(terminate=True)
+def worker_of_other_words(
+    index: int, env_fn: Any, pipe: Any, parent: Any, shared: Any, errors: Any, *rest: Any
+) -> None:
+    """One whose environment is not called `env`."""
+    single, command = env_fn(), ""
+    while command != "close":
+        command, data = pipe.recv()
+        if command == "reset":
+            pipe.send(((None, single.reset(**data)[1]), True))
+        elif command == "_call":
+            pipe.send((single.has_wrapper_attr(*data[1]), True))
+        else:
+            pipe.send(((True, True), True))
+
+
+def test_worker_of_other_words_is_refused_and_lives_on() -> None:
+    env = AsyncVectorEnv([make] * 2, worker=worker_of_other_words)
+    with pytest.raises(UpstreamError, match=rf"'env' in the custom worker.*{GYM}"):
+        sb3compat.to_sb3(env)
+    env.reset()
+    env.close()
+
+
+class PutsBackItsState(gym.Env[Any, Any]):
+    """A reset replaces all that it has."""
+
+    observation_space = gym.spaces.Box(0, 9, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    time = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.__dict__ = {"level": 3, "time": 0}
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        return np.array([self.time], np.float32), 1.0, self.time == 3, False, {}
+
+
+def test_environment_may_put_back_its_state() -> None:
+    env = sb3compat.to_sb3(AsyncVectorEnv([PutsBackItsState] * 2))
+    for _ in range(2):
+        assert env.get_attr("time") == [0, 0]
+        env.reset()
+        env.step(np.zeros(2, int))
+        assert env.env_is_wrapped(gym.Wrapper) == [False, False]
+        assert env.get_attr("level") == [3, 3]
+        env.reset()
+    env.close()
 
 
 def test_frames_of_the_parent_are_not_those_of_its_forked_worker() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -198,3 +199,16 @@ def test_pool_of_envpool_is_a_part_of_several_rows() -> None:
         for got, parts in zip((obs, rewards, dones), zip(*halves, strict=True), strict=False):
             same(got, np.concatenate(parts))
         same(infos, [info for half in halves for info in half[3]])
+
+
+class Cyclic(UnknownEnv):
+    """Holds a task that refers back to it."""
+
+    def __init__(self) -> None:
+        super().__init__(fns(2), AutoresetMode.SAME_STEP)
+        self.env = SimpleNamespace(env=self)
+
+
+def test_name_of_a_part_is_that_of_its_classes() -> None:
+    parts = made(lambda: VectorWrapper(Cyclic()))
+    assert parts._parts[0].name == "VectorWrapper(Cyclic)"

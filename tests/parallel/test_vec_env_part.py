@@ -14,6 +14,7 @@ from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from tests.envs import Drawing, fns
 from tests.handwritten import AsyncCountingVecEnv
+from tests.lockstep import same
 
 pytest.importorskip("stable_baselines3")
 
@@ -206,3 +207,24 @@ def test_seeds_of_a_reset_that_fails_are_not_left_in_a_part() -> None:
     vec_env.set_options()
     vec_env.reset()
     assert [info["seed"] for info in vec_env.reset_infos] == [3, 4]
+
+
+class Doubles(HandsOn):
+    """Overrides the method that SB3's algorithms call."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, dones, infos = super().step(actions)
+        return obs, rewards + 1, dones, infos
+
+
+def test_step_that_a_part_overrides_is_called() -> None:
+    def part() -> Any:
+        return Doubles(DummyVecEnv([Drawing] * 2))
+
+    ours, alone = forked([part]), part()
+    for env in (ours, alone):
+        env.seed(0)
+        env.reset()
+    for _ in range(2):
+        one, other = (env.step(np.zeros(2, int)) for env in (ours, alone))
+        same(one[:3], other[:3])

@@ -19,6 +19,7 @@ from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
+from tests.native import UnknownEnv
 from tests.vec_wrappers import HandsOn
 
 sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -190,3 +191,45 @@ def test_environment_that_takes_no_attribute_is_not_watched() -> None:
     driver.take()
     driver.note()
     driver.check()
+
+
+class PutsBackItsState(UnknownEnv):
+    """Its episodes begin with the state that it had when it was made, or at its first reset."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.kept = dict(vars(self))
+
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        self.__dict__ = {**self.kept, "kept": self.kept}
+        return result
+
+
+class KeepsLater(PutsBackItsState):
+    def reset(self, **kwargs: Any) -> Any:
+        self.kept = dict(vars(self))
+        return super().reset(**kwargs)
+
+
+class Fields(UnknownEnv):
+    """Has the attributes that it names, and no others."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_sb3compat"):
+            raise TypeError(f"no field {name!r}")
+        super().__setattr__(name, value)
+
+
+@pytest.mark.parametrize("cls", [PutsBackItsState, KeepsLater, Fields])
+def test_environment_with_attributes_of_its_own_making_was_not_used_by_others(cls: Any) -> None:
+    env = sb3compat.to_sb3(cls(fns(), AutoresetMode.SAME_STEP))
+    for _ in range(2):
+        env.reset()
+        env.step(ACTIONS)
+        env.step(ACTIONS)
+    other = sb3compat.to_sb3(env.env)
+    other.reset()
+    if cls is Fields:
+        with pytest.raises(CallOrderError, match="another adapter"):
+            env.step(ACTIONS)

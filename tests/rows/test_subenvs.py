@@ -186,6 +186,11 @@ class Scaling(SyncVectorEnv):
         super().set_attr(name, [10 * value for value in values])
 
 
+class Asking(AsyncVectorEnv):
+    def call_async(self, name: str, *args: Any, **kwargs: Any) -> None:
+        super().call_async(name, *args, **kwargs)
+
+
 class Calling(VectorWrapper):
     def call(self, name: str, *args: Any) -> Any:
         return [("wrapped", value) for value in self.env.call(name, *args)]  # type: ignore[attr-defined]
@@ -201,6 +206,7 @@ def replaced(made: Any) -> Any:
     ("make", "name"),
     [
         (Scaling, "Scaling.set_attr"),
+        (Asking, "Asking.call_async"),
         (replaced, "VectorWrapper.set_attr"),
         (lambda made: Calling(SyncVectorEnv(made)), "Calling.call"),
         (lambda made: Calling(sb3compat.to_gymnasium(dummy(made))), "Calling.call"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +22,7 @@ from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, subproc
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+base_vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env.base_vec_env")
 
 
 class Refusing(ScriptedEnv):
@@ -138,3 +141,55 @@ def test_row_named_twice_is_asked_twice_through_the_methods_of_watched_workers()
     assert rows.get_attr("mu", [1, 0, 1]) == [0.5] * 3
     assert rows.env_method("set_mu", 2.0, indices=[1, 1]) == [3.0, 3.0]
     rows.close()
+
+
+def own_loop(remote: Any, make: Any) -> None:
+    """SB3's worker, in the words of a user."""
+    single, command = make.var(), ""
+    while command != "close":
+        command, data = remote.recv()
+        if command == "reset":
+            remote.send(single.reset(seed=data[0]))
+        elif command == "env_method":
+            remote.send(single.get_wrapper_attr(data[0])(*data[1], **data[2]))
+        elif command == "get_attr":
+            remote.send(single.get_wrapper_attr(data))
+
+
+class OwnLoop(vec_env.SubprocVecEnv):  # type: ignore[misc, name-defined]
+    def __init__(self, made: list[Any]) -> None:
+        pickled = [base_vec_env.CloudpickleWrapper(fn) for fn in made]
+        pipes = [multiprocessing.Pipe() for _ in made]
+        self.remotes, self.waiting, self.closed = tuple(ours for ours, _ in pipes), False, False
+        fork = multiprocessing.get_context("fork").Process
+        self.processes = [
+            fork(target=own_loop, args=(theirs, fn), daemon=True)
+            for (_, theirs), fn in zip(pipes, pickled, strict=True)
+        ]
+        for process in self.processes:
+            process.start()
+        first = made[0]()
+        spaces = first.observation_space, first.action_space
+        vec_env.VecEnv.__init__(self, len(made), *spaces)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+def test_workers_of_another_loop_are_reached_by_the_methods_and_live_on() -> None:
+    env = OwnLoop(fns(2))
+    envs = sb3compat.to_gymnasium(env)
+    assert envs.get_attr("row") == (0, 1)
+    envs.reset()
+    assert env.get_attr("row") == [0, 1]
+    env.close()
+
+
+class TwoRowsOfOne(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
+    """Presents two rows, and has one sub-environment."""
+
+    def __init__(self) -> None:
+        super().__init__(fns(1))
+        self.num_envs = 2
+
+
+def test_vec_env_with_other_rows_than_environments_is_reached_by_its_methods() -> None:
+    assert isinstance(vec_env_subenvs(TwoRowsOfOne()), MethodSubEnvs)

@@ -15,6 +15,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat.errors import CallOrderError
 from tests.envs import MakeEnv, script
+from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy
 from tests.vec_wrappers import HandsOn
 
@@ -151,12 +152,10 @@ def test_space_that_is_right_is_presented_as_it_is(name: str) -> None:
     assert presented_space(env) is env.observation_space
 
 
-def test_subclass_that_transforms_otherwise_is_believed() -> None:
-    class Own(sb3.VecNormalize):
-        def normalize_obs(self, obs: Any) -> Any:
-            return obs
-
-    env = Own(dummy([MakeEnv(script(observation_space=DOUBLE), 0)]))
+@pytest.mark.parametrize("name", ["normalize_obs", "_normalize_obs"])
+def test_subclass_that_transforms_otherwise_is_believed(name: str) -> None:
+    cls = type("Own", (sb3.VecNormalize,), {name: lambda self, obs, *statistics: obs})
+    env = cls(dummy([MakeEnv(script(observation_space=DOUBLE), 0)]))
     assert presented_space(env) is env.observation_space
     envs = sb3compat.to_gymnasium(env)
     assert envs.reset()[0].dtype == np.float64
@@ -178,3 +177,21 @@ def test_settings_that_change_what_is_presented_are_noticed_at_a_reset() -> None
         envs.reset()
     venv.norm_obs = True
     envs.step(envs.action_space.sample())  # nothing was reset
+
+
+class Simulator:
+    observation_space = "of the arm"
+
+
+class AroundASimulator(CountingVecEnv):
+    """Keeps its simulator under the name that SB3's wrappers have for the `VecEnv` inside."""
+
+    venv = Simulator()
+
+
+def test_simulator_of_a_vec_env_is_none() -> None:
+    env = AroundASimulator()
+    assert presented_space(env) is env.observation_space
+    envs = sb3compat.to_gymnasium(env)
+    envs.reset()
+    assert envs.step(np.zeros(2, int))[0].tolist() == [[1], [1]]

@@ -230,3 +230,10 @@ def test_wrapper_with_other_rows_than_its_base_is_refused(mode: AutoresetMode) -
 
     with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
         sb3compat.to_sb3(Half(SyncVectorEnv(fns(4), autoreset_mode=mode)))
+
+
+def test_mode_is_found_where_the_environment_cannot_be_shown() -> None:
+    """Gymnasium's text of a vector environment needs an `EnvSpec`."""
+    source = UnknownEnv(fns(), AutoresetMode.SAME_STEP)
+    source.spec = {"scene": "flat"}  # type: ignore[assignment]
+    assert sb3compat.to_sb3(source).autoreset_mode == AutoresetMode.SAME_STEP

@@ -424,5 +424,7 @@ def test_arguments_that_only_the_environment_takes_arrive() -> None:
     env.reset()
     assert [info["scene"] for info in env.reset_infos] == ["hills"] * 2
     assert [info["dt"] for info in step(env)[3]] == [0.1] * 2
+    plain.reset()
+    plain.step(ACTIONS)
     same(wrapped.reset(seed=3), plain.reset(seed=3))
     same(wrapped.step(ACTIONS), plain.step(ACTIONS))
