@@ -39,15 +39,11 @@ def without_row_0(env: Any) -> Any:
     return Passes(env, lambda given: {key: mask & row_1 for key, mask in (given or {}).items()})
 
 
-class OwnReference(VectorWrapper):
+def own_reference(env: Any) -> Any:
     """Steps the environment through a reference of its own."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.inner = env
-
-    def step(self, actions: Any) -> Any:
-        return self.inner.step(actions)
+    wrapper: Any = VectorWrapper(env)
+    wrapper.step = env.step
+    return wrapper
 
 
 class ResetsByItself(VectorWrapper):
@@ -110,7 +106,7 @@ REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
     "narrows the mask": (
         without_row_0, ON_DEMAND, PartialResetError, "so that other rows were reset"
     ),
-    "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "its own reference"),
+    "bypasses the tap": (own_reference, MODES, UnsupportedEnvError, "its own reference"),
     "resets in its step": (
         ResetsByItself, MODES, UnsupportedEnvError, "not to reset.*Remove that wrapper"
     ),
