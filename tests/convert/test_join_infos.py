@@ -76,6 +76,7 @@ def collides(infos: list[Any]) -> bool:
 @given(ROWS)
 @example([{"k": 1}, {"_k": True}])
 @example([{"_k": 1}, {"k": True}])
+@example([{"a": {"k": 1, "_k": 2}}])
 @example([{1: 1, "1": 1}])
 def test_split_undoes_join(rows: list[dict[Any, Any]]) -> None:
     before = deepcopy(rows)
@@ -142,6 +143,7 @@ KEPT = {
     "too large": ([2**63, 1], [2**63, 1]),
     "far too large": ([2**70, 1], [2**70, 1]),
     "number and boolean": ([1, True], [1, True]),
+    "boolean and number": ([True, 2], [True, 2]),
     "number and string": ([1, "a"], [1, "a"]),
     "number and none": ([1, None], [1, None]),
     "number and array": ([1, np.ones(2)], None),

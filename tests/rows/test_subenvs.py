@@ -32,6 +32,16 @@ def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     env.close()
 
 
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_row_that_is_named_twice_is_asked_twice(cls: Any) -> None:
+    env, reference = sb3compat.to_sb3(cls(fns(3))), DummyVecEnv(fns(3))
+    for either in (env, reference):
+        either.reset()
+    expected = reference.env_method("step", 0, indices=[1, 0, 1])
+    same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
+    env.close()
+
+
 def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: Any) -> None:
     for name in ("reset", "step", "close"):
         with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
