@@ -151,7 +151,11 @@ def test_methods_that_a_wrapper_replaces_are_called(mode: AutoresetMode) -> None
     calls: list[str] = []
 
     def watched(name: str, method: Any) -> Any:
-        return lambda *args, **kwargs: (calls.append(name), method(*args, **kwargs))[1]
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return method(*args, **kwargs)
+
+        return call
 
     for name in ("reset", "step", "close"):
         setattr(wrapper.env, name, watched(name, getattr(wrapper.env, name)))
