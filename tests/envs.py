@@ -199,6 +199,26 @@ def _as_it_is(*result: Any) -> Any:
     return result
 
 
+def overriding(env: Any, name: str, on_instance: bool = False) -> list[str]:
+    """Give an environment a method of its own, in a subclass or by itself; the calls of it."""
+    calls: list[str] = []
+    cls: Any = type(env)
+
+    class Own(cls):
+        """It has no name by which a worker could find it."""
+
+    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return getattr(cls, name)(self, *args, **kwargs)
+
+    if on_instance:
+        setattr(env, name, own.__get__(env))
+    else:
+        setattr(Own, name, own)
+        env.__class__ = Own
+    return calls
+
+
 class Drawing(gym.Env[Any, Any]):
     """Its observations are random numbers of one generator; a reset with options fails."""
 

@@ -10,7 +10,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -21,6 +21,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sb3compat.errors import CallOrderError, ClosedError, EndedRowError, WorkerError
+from tests.lockstep import same
 from tests.profiles import nightly
 
 # Parts of the paths of the modules in which an operation is interrupted.
@@ -247,6 +248,42 @@ def check_reads(env: Any, reads: dict[str, tuple[Callable[[Any], Any], Any]], wh
     for name, (read, value) in reads.items():
         got, error = answered(lambda read=read: read(env), where)  # type: ignore[misc]
         assert error or got == value, f"{where}: {name} returned {got}"
+
+
+def check(
+    env: Any,
+    calls: tuple[Callable[[Any], Any], Callable[[Any], Any]],
+    reads: dict[str, tuple[Callable[[Any], Any], Any]],
+    expected: Sequence[Any],
+    transcript: Sequence[Any],
+    where: str,
+) -> bool:
+    """Each call raises an error that says what to call, or its result is right.
+
+    Args:
+        env: The environment, after an interrupt.
+        calls: Its step, and its reset with a seed.
+        reads: The reads, and what they give.
+        expected: What the step may return; empty where that is not known.
+        transcript: The results of the reset, and of the steps after it.
+        where: Where the interrupt was.
+
+    Returns:
+        Whether a reset leads out. If not, it says that the environment must be closed.
+    """
+    step, reset = calls
+    check_reads(env, reads, where)
+    got, error = answered(lambda: step(env), where)
+    if expected and not error:
+        wrong = [attempt(partial(same, got, each), AssertionError)[1] for each in expected]
+        assert None in wrong, f"{where}: step returned {got}"
+    first, error = attempt(lambda: reset(env), WorkerError)
+    if error:
+        assert "Close this environment" in str(error), where
+        return False
+    for number, wanted in enumerate(transcript):
+        same(step(env) if number else first, wanted, f"{where}, {number}")
+    return True
 
 
 def check_close(env: Any, source: Any, where: str) -> None:

@@ -31,18 +31,14 @@ def subproc(fns: Sequence[Any]) -> Any:
     return closed_later(SubprocVecEnv(fns, start_method="fork"))
 
 
-def with_monitor(fns: Sequence[Any]) -> Any:
-    """Whole steps of any sub-environments, which hand out what they do."""
+def monitored(fns: Sequence[Any]) -> Any:
+    """Whole steps; a `MakeEnv` makes copies, as `DummyVecEnv` itself loses reused arrays."""
     from stable_baselines3.common.vec_env import VecMonitor
 
-    return VecMonitor(dummy(fns))
-
-
-def monitored(fns: list[MakeEnv]) -> Any:
-    """Whole steps; where a sub-environment reuses its arrays, `DummyVecEnv` itself is lost."""
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
-
-    return VecMonitor(DummyVecEnv([MakeEnv(fn.script, fn.row, copying=True) for fn in fns]))
+    copying = [
+        MakeEnv(fn.script, fn.row, copying=True) if isinstance(fn, MakeEnv) else fn for fn in fns
+    ]
+    return VecMonitor(dummy(copying))
 
 
 SOURCES = [dummy, subproc, monitored]

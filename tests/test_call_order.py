@@ -22,9 +22,7 @@ from tests.lockstep_back import subproc
 from tests.to_sb3.test_faults import Failing, SeveralError
 from tests.vec_wrappers import HandsOn
 
-DummyVecEnv = pytest.importorskip(
-    "stable_baselines3.common.vec_env", reason="the VecEnvs are SB3's"
-).DummyVecEnv
+sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env", reason="the VecEnvs are SB3's")
 
 CARTPOLES = [lambda: gym.make("CartPole-v1")] * 2
 ACTIONS = np.zeros(2, np.int64)
@@ -46,7 +44,7 @@ IN_WORKERS = ("async", "parallel")
     "make",
     [
         lambda: sb3compat.to_sb3(SyncVectorEnv(FAILING)),
-        lambda: sb3compat.to_gymnasium(DummyVecEnv(FAILING)),
+        lambda: sb3compat.to_gymnasium(sb3.DummyVecEnv(FAILING)),
         lambda: sb3compat.ParallelVecEnv(FAILING, workers=1, start_method="fork"),
     ],
     ids=["to_sb3", "to_gymnasium", "ParallelVecEnv"],
@@ -100,11 +98,14 @@ def test_calls_of_a_vec_env_in_the_wrong_order_or_after_close_are_refused(name: 
             adapt(source)
 
 
-# Copies of an environment with workers, in both directions.
+# Copies of an environment with workers, or with wrappers of SB3, in both directions.
 
 
 DUPLICATES = (copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps)
-WITH_WORKERS: dict[str, Callable[[], Any]] = {
+NOT_COPIED: dict[str, Callable[[], Any]] = {
+    # The copy of a `VecNormalize` has no environment; others hold what cannot be pickled.
+    "normalized": lambda: to_gymnasium(sb3.VecNormalize(sb3.DummyVecEnv(fns()))),
+    "monitored": lambda: to_gymnasium(sb3.VecMonitor(sb3.DummyVecEnv(fns()))),
     "async": lambda: to_sb3(AsyncVectorEnv(fns())),
     "wrapped async": lambda: to_sb3(Identity(AsyncVectorEnv(fns()))),
     "subproc": lambda: to_gymnasium(subproc(fns())),
@@ -113,16 +114,16 @@ WITH_WORKERS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", WITH_WORKERS)
-def test_environment_with_workers_cannot_be_copied(
+@pytest.mark.parametrize("name", NOT_COPIED)
+def test_environment_with_workers_or_wrappers_of_sb3_cannot_be_copied(
     name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A copy's pipes, once dropped, would close those of the original."""
-    env = WITH_WORKERS[name]()
+    env = NOT_COPIED[name]()
     env.reset()
     # A shallow copy of the last one shares the environment inside.
     for duplicate in DUPLICATES[name == "async and back" :]:
-        with pytest.raises(TypeError, match="without worker processes, to copy or pickle, got"):
+        with pytest.raises(TypeError, match="without SB3's wrappers, and without worker"):
             duplicate(env)
     gc.collect()
     assert len(env.step(np.zeros(2, int))[0]) == 2

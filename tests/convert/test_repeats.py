@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,13 @@ def test_last_observation_in_the_memory_of_the_first_one_is_refused() -> None:
     with pytest.raises(ConversionError, match="the same array"):
         refuse_same_memory(1, array, array[:])  # a view
     parts = {"goal": array, "seen": np.ones(2, np.float32)}
+    # A vector wrapper may have given the last one another structure.
+    for final in (dict(parts), {**parts, "mask": np.ones(2)}, tuple(parts.values()), array):
+        with pytest.raises(ConversionError, match="the same array"):
+            refuse_same_memory(1, parts, final)
+        refuse_same_memory(1, parts, deepcopy(final))
     with pytest.raises(ConversionError, match="the same array"):
-        refuse_same_memory(1, parts, dict(parts))
+        refuse_same_memory(1, array, {"obs": array, "mask": np.ones(2)})
 
 
 def test_last_observation_that_shares_one_array_of_several_is_allowed() -> None:

@@ -20,7 +20,7 @@ from tests.native import Form, NativeEnv, Restart, RestartsRows
 from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, split, unshifted
 from tests.profiles import examples
 from tests.strategies import boxes, programs, scripts
-from tests.to_sb3.driving import cast_vector
+from tests.to_sb3.driving import cast_vector, uniform
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
@@ -70,14 +70,9 @@ def test_native_parts_equal_dummy_vec_env(data: st.DataObject, workers: int, cha
         for name, cls in (("native", NativeEnv), ("restarting", RestartsRows))
     }
     n = sum(count for _, count in shape)
-    program = alike([*data.draw(programs(n)), *(("step", number) for number in range(8))])
+    program = uniform([*data.draw(programs(n)), *(("step", number) for number in range(8))])
     build: Any = partial(forked, workers=workers)
     lockstep(chosen, n, lambda fns: build(parts_of(fns, shape, kinds)), program)
-
-
-def alike(program: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The program for a native environment, which takes one seed, and the same options."""
-    return [(name, given[0] if isinstance(given, list) else given) for name, given in program]
 
 
 class KeepsInfos(RestartsRows):
@@ -338,6 +333,6 @@ def test_parts_of_every_kind_keep_their_dtype(data: st.DataObject, workers: int)
         chosen,
         n,
         lambda fns: build(parts_of(fns, shape, own_kinds)),
-        alike(program) if any(kind == "native" for kind, _ in shape) else program,
+        uniform(program) if any(kind == "native" for kind, _ in shape) else program,
         refer=lambda fns: Beside([Cast(sb3.DummyVecEnv(fns), dtype)]),
     )

@@ -117,6 +117,8 @@ def test_wrapper_is_found_by_its_class_where_its_name_does_not_tell(
     ]
     classes = [ten, half, of_main, Own.Inner, envs.Ten, envs.Half, envs.Holder.Inner]
     env = WAYS[way](fns, how)
+    env.reset()
+    assert len(env.step([0, 0, 0])[0]) == 3
     truth: Any = sb3compat.to_sb3(SyncVectorEnv(fns))
     expected = [truth.env_is_wrapped(cls) for cls in classes]
     assert [row.count(True) for row in expected] == [1, 0, 1, 1, 1, 0, 1]

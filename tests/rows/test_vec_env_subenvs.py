@@ -17,7 +17,7 @@ from sb3compat._convert.types import SubEnvs
 from sb3compat._rows.commands import WrapperClass
 from sb3compat._rows.subenvs import write_by_row
 from sb3compat._rows.vec_env_subenvs import MethodSubEnvs, vec_env_subenvs
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import Identity, ScriptedEnv, fns, overriding, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, subproc
 
@@ -98,13 +98,10 @@ def test_value_that_a_sub_environment_refuses_is_not_put_on_a_wrapper(subenvs: S
         assert subenvs.ask(("get", name), [0, 1]) == [3, 3]
 
 
-class OwnIsWrapped(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> Any:
-        return ["own"] * self.num_envs
-
-
-def test_method_of_a_subclass_is_not_passed_by() -> None:
-    subenvs = vec_env_subenvs(OwnIsWrapped(fns()))
+def test_method_of_its_own_is_not_passed_by() -> None:
+    env = dummy(fns())
+    env.env_is_wrapped = lambda cls, indices: ["own", "own"]
+    subenvs = vec_env_subenvs(env)
     assert subenvs.ask(("is_wrapped", WrapperClass(gym.Wrapper)), [0, 1]) == ["own", "own"]
 
 
@@ -131,16 +128,12 @@ def test_equal_values_that_can_be_written_to_stay_those_of_their_rows() -> None:
 
 
 def test_row_named_twice_is_asked_twice_through_the_methods_of_watched_workers() -> None:
-    class Own(vec_env.SubprocVecEnv):  # type: ignore[misc, name-defined]
-        def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-            return super().get_attr(attr_name, indices)
-
-    env = sb3compat.to_gymnasium(Own(fns(2), start_method="fork"))
-    rows = sb3compat.to_sb3(gym.wrappers.vector.ClipReward(env, -9, 9))
+    env = subproc(fns())
+    overriding(env, "get_attr")
+    rows = sb3compat.to_sb3(Identity(sb3compat.to_gymnasium(env)))
     rows.reset()
     assert rows.get_attr("mu", [1, 0, 1]) == [0.5] * 3
     assert rows.env_method("set_mu", 2.0, indices=[1, 1]) == [3.0, 3.0]
-    rows.close()
 
 
 def own_loop(remote: Any, make: Any) -> None:

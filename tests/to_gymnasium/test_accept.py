@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -14,13 +15,15 @@ import sb3compat
 from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, monitored
+from tests.vec_wrappers import HandsOn
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 
-class Half:
-    num_envs = 2
-    action_space = spaces.Discrete(2)
+def counting(**attributes: Any) -> Any:
+    env = CountingVecEnv()
+    vars(env).update(attributes)
+    return env
 
 
 Case = tuple[Callable[[], Any], dict[str, Any], str]
@@ -31,19 +34,21 @@ REFUSED: dict[type[Exception], list[Case]] = {
         (lambda: fns()[0], {}, "call it"),
         (fns, {}, "DummyVecEnv(list_of_functions)"),
         (lambda: None, {}, "vec_env=None (NoneType)"),
-        (lambda: with_attributes(CountingVecEnv(), action_space=3), {}, "action_space=3"),
-        (Half, {}, "It has no observation_space, reset, step."),
+        (lambda: counting(action_space=3), {}, "action_space=3"),
+        (
+            lambda: SimpleNamespace(num_envs=2, action_space=spaces.Discrete(2)),
+            {},
+            "It has no observation_space, reset, step.",
+        ),
     ],
     sb3compat.UnsupportedSpaceError: [
         (
-            lambda: with_attributes(CountingVecEnv(), observation_space=spaces.Text(3)),
+            lambda: counting(observation_space=spaces.Text(3)),
             {},
             "observation_space=Text",
         ),
     ],
-    sb3compat.ClosedError: [
-        (lambda: with_attributes(CountingVecEnv(), closed=True), {}, "was closed")
-    ],
+    sb3compat.ClosedError: [(lambda: counting(closed=True), {}, "was closed")],
     sb3compat.AutoresetModeError: [
         (
             lambda: monitored(fns()),
@@ -75,12 +80,6 @@ REFUSED: dict[type[Exception], list[Case]] = {
 }
 
 
-def with_attributes(env: Any, **attributes: Any) -> Any:
-    for name, value in attributes.items():
-        setattr(env, name, value)
-    return env
-
-
 @pytest.mark.parametrize(
     ("kind", "case"), [(kind, case) for kind in REFUSED for case in REFUSED[kind]]
 )
@@ -91,24 +90,13 @@ def test_refused_environment_is_named_with_a_way_out(kind: type[Exception], case
     assert message in str(caught.value)
 
 
-def test_wrapper_with_other_rows_than_its_base_is_refused() -> None:
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+def test_wrapper_with_other_rows_than_its_base_is_refused(mode: str) -> None:
     """Infos of resets, seeds and attributes are those of the base, row by row."""
-    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
-
-    class Half(vec_envs.VecEnvWrapper):  # type: ignore[misc, name-defined]
-        def __init__(self, venv: Any) -> None:
-            super().__init__(venv)
-            self.num_envs = venv.num_envs // 2
-
-        def reset(self) -> Any:
-            return self.venv.reset()[: self.num_envs]
-
-        def step_wait(self) -> Any:
-            return tuple(part[: self.num_envs] for part in self.venv.step_wait())
-
-    for mode in ("SameStep", "Disabled"):
-        with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
-            sb3compat.to_gymnasium(Half(vec_envs.DummyVecEnv(fns(4))), autoreset_mode=mode)
+    half = HandsOn(dummy(fns(4)))
+    half.num_envs = 2
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
+        sb3compat.to_gymnasium(half, autoreset_mode=mode)
 
 
 def test_innermost_object_may_be_a_simulator() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -11,11 +12,12 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import fns
+from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.interrupts import no_hang
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
+from tests.vec_wrappers import HandsOn
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -49,18 +51,14 @@ def test_sub_environments_can_be_called(envs: Any) -> None:
     same(envs.render(), theirs.render())
 
 
-class Stubs(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
+def stubs() -> Any:
     """Its methods answer nothing."""
-
-    def get_attr(self, name: str, indices: Any = None) -> Any:
-        if name == "render_mode":  # SB3 itself asks for it
-            return [None]
-        raise ValueError(name)
-
-    env_method = get_attr
+    env = dummy(fns())
+    env.get_attr = env.env_method = lambda *args, **kwargs: 1 / 0
+    return env
 
 
-@pytest.mark.parametrize("make", [CountingVecEnv, lambda: Stubs(fns())])
+@pytest.mark.parametrize("make", [CountingVecEnv, stubs])
 def test_vec_env_that_tells_nothing_of_its_rows_has_a_generator_of_its_own(make: Any) -> None:
     envs = sb3compat.to_gymnasium(make())
     assert envs.np_random is envs.np_random
@@ -73,34 +71,20 @@ def test_vec_env_that_tells_nothing_of_its_rows_has_a_generator_of_its_own(make:
     assert envs.np_random_seed == -1
 
 
-class Level(vec_env.VecEnvWrapper):  # type: ignore[misc, name-defined]
-    """Gives one attribute of its own."""
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        return self.venv.step_wait()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        own = attr_name == "level"
-        return [1] * self.num_envs if own else self.venv.get_attr(attr_name, indices)
-
-
-class Locked(gym.Wrapper[Any, Any, Any, Any]):
+def locked(row: int) -> Any:
     """Cannot be pickled, as an environment with a window."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.lock = threading.Lock()
-
-    def score(self, indices: Any = None) -> Any:
-        return 42
+    env: Any = ScriptedEnv(script(), row)
+    env.lock, env.score = threading.Lock(), lambda indices=None: 42
+    return env
 
 
 @pytest.mark.parametrize("build", [dummy, subproc])
 def test_methods_below_a_wrapper_that_answers_for_the_rows_are_called(build: Any) -> None:
-    envs = sb3compat.to_gymnasium(Level(build([lambda fn=fn: Locked(fn()) for fn in fns()])))
+    wrapped: Any = HandsOn(build([partial(locked, row) for row in range(2)]))
+    wrapped.get_attr = lambda name, indices=None: (
+        [1] * 2 if name == "level" else wrapped.venv.get_attr(name, indices)
+    )
+    envs = sb3compat.to_gymnasium(wrapped)
     envs.reset(seed=3)
     with no_hang():
         assert envs.call("score") == envs.get_attr("score") == (42, 42)
@@ -113,44 +97,21 @@ def test_methods_below_a_wrapper_that_answers_for_the_rows_are_called(build: Any
     envs.close()
 
 
-class Similar:
-    """An object with the methods of a `VecEnv`, and names of its own that SB3 has, too."""
-
-    render_mode = "rgb_array"
-    num_envs = 2
-    calls = 0
-
-    def __init__(self, own: Any) -> None:
-        self.venv_inside = dummy(fns())
-        self.observation_space = self.venv_inside.observation_space
-        self.action_space = self.venv_inside.action_space
-        self._seeds = self._options = own
-
-    def _reset_seeds(self) -> None:
-        self.calls += 1
-
-    def reset(self) -> Any:
-        return self.venv_inside.reset()
-
-    def step(self, actions: Any) -> Any:
-        return self.venv_inside.step(actions)
-
-
-@pytest.mark.parametrize("own", [None, 7, {"difficulty": 3}, ["left", "right"]])
+@pytest.mark.parametrize("own", [None, 7, {"difficulty": 3}, ["left"]])
 def test_private_names_of_an_object_with_the_methods_of_a_vec_env_are_its_own(own: Any) -> None:
-    similar = Similar(own)
+    similar: Any = CountingVecEnv(1)
+    similar.render_mode = "rgb_array"
+    similar._seeds = similar._options = own
+    similar._reset_seeds = lambda: 1 / 0
     envs = sb3compat.to_gymnasium(similar, autoreset_mode="Disabled")
     envs.reset()
-    for _ in range(3):
-        *_, terminations, truncations, _ = envs.step([0, 0])
-    assert (terminations | truncations).all()
-    resets = similar.venv_inside.reset_infos[0]["resets"]
-    envs.reset()  # hands out what is held
-    assert similar.venv_inside.reset_infos[0]["resets"] == resets
-    similar.reset = lambda: 1 / 0  # type: ignore[method-assign]
+    envs.step([0])
+    assert envs.step([0])[3].all()
+    similar.reset = lambda: 1 / 0
+    assert envs.reset()[0].tolist() == [[0]]  # hands out what is held
     with pytest.raises(ZeroDivisionError):
         envs.reset()
-    assert (similar._seeds, similar._options, similar.calls) == (own, own, 0)
+    assert (similar._seeds, similar._options) == (own, own)
     with pytest.raises(AttributeError, match=r"no method 'get_images'.*Add it"):
         envs.render()
 

@@ -12,17 +12,15 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TransformReward
 from gymnasium.wrappers import vector as wrappers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from sb3compat._convert.split_infos import split_infos
 from sb3compat._to_sb3.tap import MaskOptions
-from tests.convert.info_batches import equal
-from tests.envs import MakeEnv, Script
-from tests.lockstep import batched, same
-from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
+from tests.lockstep import same
+from tests.lockstep_back import back_programs, dummy, lockstep, monitored, subproc
 from tests.profiles import examples
 from tests.strategies import scripts
 from tests.to_sb3.driving import mode_of
@@ -64,51 +62,6 @@ def test_subproc_vec_env_equals_sync_vector_env(
     equal_sync_vector_env(subproc, mode, data, n)
 
 
-class Tame(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives infos without the keys that collide with masks."""
-
-    def step(self, action: Any) -> Any:
-        *rest, info = self.env.step(action)
-        return *rest, {key: info[key] for key in info if key not in ("_mixed", "_hidden")}
-
-
-def tame(chosen: Script, n: int) -> list[Callable[[], Any]]:
-    return [lambda i=i: Tame(MakeEnv(chosen, i)()) for i in range(n)]
-
-
-@given(data=st.data(), n=st.integers(1, 4), steps=st.lists(st.integers(0, 99), max_size=9))
-@settings(max_examples=examples(100))
-def test_infos_that_gymnasium_would_change_keep_their_values(
-    data: st.DataObject, n: int, steps: list[int]
-) -> None:
-    """Infos with values of all types are, row by row, those of `DummyVecEnv`."""
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    chosen = data.draw(scripts(("wild",), reuse=False))
-    ours = sb3compat.to_gymnasium(DummyVecEnv(tame(chosen, n)))
-    reference = DummyVecEnv(tame(chosen, n))
-    ours.reset()
-    reference.reset()
-    for number in steps:
-        actions = actions_of(chosen.action_space, n, 2 * number + 1)
-        batch = batched(chosen.action_space, actions)
-        _, _, terminations, truncations, infos = ours.step(batch)
-        _, _, dones, expected = reference.step(actions)
-        rows = split_infos(infos, n)
-        for i in range(n):
-            expected[i].pop("TimeLimit.truncated")
-            last = expected[i].pop("terminal_observation", None)
-            assert equal(rows[i].pop("final_obs", None), last)
-            assert dones[i] == (terminations[i] or truncations[i])
-            # A sub-environment's own flag, over which SB3 has written.
-            rows[i].get("final_info", rows[i]).pop("TimeLimit.truncated", None)
-            if dones[i]:
-                final = rows[i].pop("final_info")
-                assert equal(final, expected[i]), (final, expected[i])
-                expected[i] = reference.reset_infos[i]
-            assert equal(rows[i], expected[i]), (rows[i], expected[i])
-
-
 # Everything in `gymnasium.wrappers.vector` on top: as over `SyncVectorEnv` in that mode.
 
 
@@ -118,16 +71,13 @@ NEEDS = {"JaxToNumpy": "jax", "JaxToTorch": "jax"}
 NEEDS |= {"HumanRendering": "pygame", "ResizeObservation": "cv2"}
 
 
-def rounded(env: Any) -> Any:
-    """Its rewards are rounded as by SB3's `DummyVecEnv`."""
-    return gym.wrappers.TransformReward(env, lambda reward: float(np.float32(reward)))
-
-
 def pair(space: spaces.Space[Any], n: int, mode: AutoresetMode) -> tuple[Any, Any]:
+    """Ours and Gymnasium's, with rewards that are rounded as by SB3's `DummyVecEnv`."""
     # SB3 does not tell that an episode has ended in both ways.
     chosen = replace(scripted(space), endings=("truncated", "terminated"))
     fns = [FastEnv(chosen, i) for i in range(n)]
-    theirs = SyncVectorEnv([lambda fn=fn: rounded(fn()) for fn in fns], autoreset_mode=mode)
+    rounded = [lambda fn=fn: TransformReward(fn(), lambda r: float(np.float32(r))) for fn in fns]
+    theirs = SyncVectorEnv(rounded, autoreset_mode=mode)
     return sb3compat.to_gymnasium(dummy(fns), autoreset_mode=mode), theirs
 
 

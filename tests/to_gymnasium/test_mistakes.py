@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import BOX, GYMNASIUM, fns
+from tests.interrupts import attempt
 from tests.lockstep_back import dummy, monitored, subproc
 
 pytest.importorskip("stable_baselines3")
@@ -98,14 +99,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], Use]] = {
 }  # fmt: skip
 
 
-def raised(env: Any, use: Use) -> Exception | None:
-    try:
-        use(env)
-    except Exception as error:
-        return error
-    finally:
-        env.close()
-    return None
+def raised(env: Any, use: Use) -> Any:
+    error = attempt(lambda: use(env), Exception)[1]
+    env.close()
+    return error
 
 
 @pytest.mark.parametrize("name", MISTAKES)

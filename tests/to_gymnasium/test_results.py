@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sb3compat
-from tests.envs import MakeEnv, Returns, ScriptedEnv, fns, script
+from tests.envs import Returns, fns
 from tests.handwritten import CountingVecEnv
-from tests.lockstep_back import dummy, subproc, with_monitor
+from tests.lockstep_back import dummy, monitored, subproc
 from tests.vec_wrappers import HandsOn
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -18,18 +19,11 @@ vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 ACTIONS = np.array([0, 1])
 
 
-class Filling(HandsOn):
-    """Fills a list of its own, which SB3 itself never reads."""
-
-    def reset(self) -> Any:
-        observations = self.venv.reset()
-        self.reset_infos = [{"filled": 1}] * self.num_envs
-        return observations
-
-
 @pytest.mark.parametrize("build", [dummy, subproc])
 def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> None:
-    envs = sb3compat.to_gymnasium(Filling(build(fns(lengths=(2, 3)))))
+    wrapped = HandsOn(build(fns(lengths=(2, 3))))
+    wrapped.reset_infos = [{"filled": 1}] * 2  # a list of its own, which SB3 itself never reads
+    envs = sb3compat.to_gymnasium(wrapped)
     assert envs.reset()[1]["resets"].tolist() == [1, 1]
     envs.step([0, 0])
     _, _, terminations, _, infos = envs.step([0, 0])
@@ -82,7 +76,7 @@ def test_infos_of_an_earlier_reset_are_not_those_of_a_reset_within_a_step(
 def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_within_a_step() -> None:
     same_info = {"first": 1}
     made = [lambda: Returns(reset=lambda obs, _: (obs, same_info), lengths=(1,))]
-    envs = sb3compat.to_gymnasium(with_monitor(made))
+    envs = sb3compat.to_gymnasium(monitored(made))
     for infos in (envs.reset()[1], envs.step([0])[-1], envs.step([0])[-1]):
         assert infos["first"].tolist() == [1]
 
@@ -100,18 +94,15 @@ def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
         envs.step(ACTIONS)
 
 
-class Keeping(ScriptedEnv):
+def keeping(row: int) -> Any:
     """Each step and reset returns the same dict, without clearing it."""
+    kept: dict[str, Any] = {}
 
-    def step(self, action: Any) -> Any:
-        return *super().step(action)[:4], self._kept()
+    def own(*result: Any) -> Any:
+        kept["time"] = result[-1]["shared"]
+        return *result[:-1], kept
 
-    def reset(self, **kwargs: Any) -> Any:
-        return super().reset(**kwargs)[0], self._kept()
-
-    def _kept(self) -> Any:
-        self._info["time"] = self._time
-        return self._info
+    return Returns(row, step=own, reset=own, lengths=(2 + row,))
 
 
 class Stepping(vec_envs.DummyVecEnv):
@@ -121,27 +112,17 @@ class Stepping(vec_envs.DummyVecEnv):
         return super().step_wait()
 
 
-class SharedResets(ScriptedEnv):
-    """The resets of all rows return the same dict."""
-
-    common: ClassVar[Any] = {}
-
-    def reset(self, **kwargs: Any) -> Any:
-        self.common["row"] = self.row
-        return super().reset(**kwargs)[0], self.common
-
-
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
 @pytest.mark.parametrize(
     "build",
     [
-        with_monitor,
+        monitored,
         lambda made: vec_envs.VecCheckNan(subproc(made)),
         lambda made: vec_envs.VecCheckNan(Stepping(made)),
     ],
 )
 def test_infos_that_a_reset_has_overwritten_are_refused(build: Any, mode: str) -> None:
-    made = [lambda row=row: Keeping(script(lengths=(2 + row,)), row) for row in (0, 1)]
+    made = [partial(keeping, row) for row in (0, 1)]
     envs = sb3compat.to_gymnasium(build(made), autoreset_mode=mode)
     envs.reset()
     assert envs.step(ACTIONS)[-1]["time"].tolist() == [1, 1]
@@ -150,22 +131,26 @@ def test_infos_that_a_reset_has_overwritten_are_refused(build: Any, mode: str) -
 
 
 def test_infos_of_resets_that_rows_share_are_refused() -> None:
-    made = [lambda row=row: SharedResets(script(lengths=(2,)), row) for row in (0, 1)]
-    envs = sb3compat.to_gymnasium(with_monitor(made))
+    common: dict[str, Any] = {}
+
+    def resets(row: int) -> Any:
+        return Returns(row, reset=lambda obs, _: (obs, common.update(row=row) or common))
+
+    made = [partial(resets, row) for row in (0, 1)]
+    envs = sb3compat.to_gymnasium(monitored(made))
     with pytest.raises(sb3compat.ConversionError, match="got one dict for several rows"):
         envs.reset()
     # Row by row, and where only one of them is reset.
     envs = sb3compat.to_gymnasium(dummy(made))
     assert envs.reset()[1]["row"].tolist() == [0, 1]
-    envs = sb3compat.to_gymnasium(with_monitor(made[1:]))
+    envs = sb3compat.to_gymnasium(monitored(made[1:]))
     assert envs.reset()[1]["row"].tolist() == [1]
 
 
 def test_infos_that_a_wrapper_shares_are_accepted() -> None:
-    class NoInfos(HandsOn):
-        def step_wait(self) -> Any:
-            return *self.venv.step_wait()[:3], [{}] * 2
-
-    envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
+    wrapped: Any = HandsOn(dummy(fns()))
+    step_wait = wrapped.step_wait
+    wrapped.step_wait = lambda: (*step_wait()[:3], [{}] * 2)
+    envs = sb3compat.to_gymnasium(wrapped)
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import Returns, ScriptedEnv, fns, script
+from tests.envs import Returns, fns
 from tests.interrupts import attempt
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
@@ -75,24 +75,6 @@ def test_info_that_is_no_dict_is_refused_wherever_it_comes_from(
     calls = [envs.reset, *[lambda: envs.step([0])] * 2]
     with pytest.raises(sb3compat.ConversionError, match="infos of sub-environments to be dicts"):
         [call() for call in calls]
-
-
-def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
-    class Lingering(ScriptedEnv):
-        kept: Any = None
-
-        def _own(self, info: Any) -> Any:
-            self.kept = {} if self.kept is None else self.kept
-            self.kept.update(info)
-            return self.kept
-
-    envs = sb3compat.to_gymnasium(dummy([lambda: Lingering(script(lengths=(2,)))]))
-    envs.reset()
-    for _ in range(4):
-        envs.step([0])
-    for infos in (envs.step([0])[-1], envs.step([0])[-1], envs.reset()[1]):
-        for level in (infos, infos.get("final_info", {})):
-            assert not {"TimeLimit.truncated", "terminal_observation"} & set(level)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -162,20 +144,15 @@ def test_copy_shares_nothing_with_the_original(space: Any, duplicate: Any) -> No
     same(envs.step([0, 1]), third.step([0, 1]))
 
 
-class Reads(ScriptedEnv):
+def reads(row: int, steps: int = 99, resets: int = 99) -> Any:
     """Reads its episodes from a file, which has an end: in a step, or in a reset."""
-
-    def __init__(self, row: int, steps: int, resets: int) -> None:
-        super().__init__(script(lengths=(2,)), row)
-        self.steps, self.episodes = iter(range(steps)), iter(range(resets))
-
-    def reset(self, **kwargs: Any) -> Any:
-        next(self.episodes)
-        return super().reset(**kwargs)
-
-    def step(self, action: Any) -> Any:
-        next(self.steps)
-        return super().step(action)
+    lines, episodes = iter(range(steps)), iter(range(resets))
+    return Returns(
+        row,
+        step=lambda *result: (next(lines), result)[1],
+        reset=lambda *result: (next(episodes), result)[1],
+        lengths=(2,),
+    )
 
 
 @pytest.mark.parametrize(("steps", "resets"), [(1, 9), (9, 1)])
@@ -183,7 +160,7 @@ class Reads(ScriptedEnv):
 def test_stop_iteration_of_an_environment_ends_nothing_else(
     mode: AutoresetMode, steps: int, resets: int
 ) -> None:
-    made = [lambda: Reads(0, 99, 99), lambda: Reads(1, steps, resets), lambda: Reads(2, 99, 99)]
+    made = [lambda: reads(0), lambda: reads(1, steps, resets), lambda: reads(2)]
     found: list[list[Any]] = []
     for envs in (
         SyncVectorEnv(made, autoreset_mode=mode),

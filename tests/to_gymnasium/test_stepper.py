@@ -14,7 +14,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import MakeEnv, ScriptedEnv, fns, overriding, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import NAMES, SOURCES, dummy
 from tests.parallel.teams import forked
@@ -94,58 +94,32 @@ def test_rows_with_unlike_spaces_are_refused_as_by_sync_vector_env(build: Any, s
     assert isinstance(ours.value, sb3compat.UnsupportedSpaceError)
 
 
-class Unifying(HandsOn):
-    """Declares one space for rows with several."""
-
-    def __init__(self, venv: Any) -> None:
-        super().__init__(venv, observation_space=gym.spaces.Box(-1, 1, (3,)))
-
-
 def test_wrapper_with_a_space_of_its_own_may_unite_rows() -> None:
-    rows = [MakeEnv(script(), 0), MakeEnv(script(observation_space=OTHER), 1)]
-    envs = sb3compat.to_gymnasium(Unifying(dummy(rows)))
+    def united(**spaces: Any) -> Any:
+        rows = [MakeEnv(script(), 0), MakeEnv(script(**spaces), 1)]
+        vec_env = HandsOn(dummy(rows), observation_space=gym.spaces.Box(-1, 1, (3,)))
+        return sb3compat.to_gymnasium(vec_env)
+
+    envs = united(observation_space=OTHER)
     assert envs.reset()[0] in envs.observation_space
-    rows[1] = MakeEnv(script(observation_space=OTHER, action_space=OTHER), 1)
     with pytest.raises(sb3compat.UnsupportedSpaceError, match=r"the action_space .* in row 1"):
-        sb3compat.to_gymnasium(Unifying(dummy(rows)))
-
-
-class Own(vec_env.DummyVecEnv):  # type: ignore[misc]
-    """Declares another space than its rows have."""
-
-    def __init__(self, rows: Any, **declared: Any) -> None:
-        super().__init__(rows)
-        vars(self).update(declared)
+        united(observation_space=OTHER, action_space=OTHER)
 
 
 @pytest.mark.parametrize("space", ["observation_space", "action_space"])
 @pytest.mark.parametrize("wrap", [lambda env: env, vec_env.VecMonitor], ids=["bare", "wrapped"])
 def test_subclass_may_have_a_space_of_its_own(wrap: Any, space: str) -> None:
-    rows = [MakeEnv(script(), 0), MakeEnv(script(**{space: OTHER}), 1)]
-    envs = sb3compat.to_gymnasium(wrap(Own(rows, **{space: gym.spaces.Discrete(7)})))
-    assert getattr(envs, f"single_{space}") == gym.spaces.Discrete(7)
+    own: Any = type("Own", (vec_env.DummyVecEnv,), {})
+    env = own([MakeEnv(script(), 0), MakeEnv(script(**{space: OTHER}), 1)])
     with pytest.raises(sb3compat.UnsupportedSpaceError, match="in row 1"):
-        sb3compat.to_gymnasium(wrap(Own(rows)))
+        sb3compat.to_gymnasium(wrap(env))
+    setattr(env, space, gym.spaces.Discrete(7))
+    envs = sb3compat.to_gymnasium(wrap(env))
+    assert getattr(envs, f"single_{space}") == gym.spaces.Discrete(7)
 
 
 def adapter(envs: Any) -> Any:
     return sb3compat.to_sb3(SyncVectorEnv(envs, autoreset_mode=SAME_STEP))
-
-
-def overriding(vec_env: Any, name: str, on_instance: bool) -> list[str]:
-    """Give a `VecEnv` a method of its own; the calls of it."""
-    calls: list[str] = []
-    cls = type(vec_env)
-
-    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
-        calls.append(name)
-        return getattr(cls, name)(self, *args, **kwargs)
-
-    if on_instance:
-        setattr(vec_env, name, own.__get__(vec_env))
-    else:
-        vec_env.__class__ = type("Own", (cls,), {name: own})
-    return calls
 
 
 METHODS = ("step", "step_async", "step_wait", "reset", "seed", "set_options")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._rows.subenvs import REACHING
@@ -16,7 +17,15 @@ from sb3compat._to_sb3.bases import AsyncBase, SyncBase
 from tests.closing import closed_later
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, Changed, class_of, step
+from tests.to_sb3.driving import (
+    DISABLED,
+    NEXT_STEP,
+    SAME_STEP,
+    Changed,
+    Passes,
+    class_of,
+    step,
+)
 
 # What becomes of the results of a step and of a reset, and what the message says of that.
 FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -62,16 +71,12 @@ def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
 
     seen: list[Any] = []
 
-    class Watch:
-        def reset(self, infos: Any) -> None:
-            seen.append("reset")
-
-        def step(self, terminations: Any, truncations: Any, infos: Any) -> None:
-            seen.append((terminations.tolist(), truncations.tolist(), "shared" in infos))
-
-    def watch(env: Any, mode: AutoresetMode) -> Watch:
+    def watch(env: Any, mode: AutoresetMode) -> Any:
         seen.append((type(env), mode))
-        return Watch()
+        return SimpleNamespace(
+            reset=lambda infos: seen.append("reset"),
+            step=lambda ended, cut, infos: seen.append((list(ended), list(cut), "shared" in infos)),
+        )
 
     function = functools.partial(sb3compat.reset_with_mask)
     function.watch = watch
@@ -89,42 +94,28 @@ def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
 
 
 def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
-    calls: list[Any] = []
-
     class Restarts(UnknownEnv):
         pass
 
-    class Function:
-        def __call__(self, env: Any, mask: Any) -> Any:
-            calls.append(("reset", mask.tolist(), None))
-            return env.reset_rows(mask, None, None)
+    calls: list[Any] = []
 
-        def restart(self, env: Any, mask: Any, ended: Any) -> Any:
-            calls.append(("restart", mask.tolist(), ended.tolist()))
-            return env.reset_rows(mask, None, None)
+    def function(env: Any, mask: Any, ended: Any = None) -> Any:
+        calls.append((mask.tolist(), None if ended is None else ended.tolist()))
+        return env.reset_rows(mask, None, None)
 
-    sb3compat.register_partial_reset(Restarts, Function())
-
-    class ResetsTwice(VectorWrapper):
-        steps = 0
-
-        def reset(self, **kwargs: Any) -> Any:
-            self.env.reset(**kwargs)
-            return self.env.reset(**kwargs)
-
-        def step(self, actions: Any) -> Any:
-            self.steps += 1
-            *result, truncated, infos = self.env.step(actions)
-            return *result, truncated | [False, self.steps == 1], infos
-
-    env = sb3compat.to_sb3(ResetsTwice(Restarts(fns(lengths=(2, 3)), NEXT_STEP)))
+    function.restart = function
+    sb3compat.register_partial_reset(Restarts, function)
+    twice = Passes(Restarts(fns(lengths=(2, 3), endings=("truncated",)), NEXT_STEP))
+    twice.change = lambda options: (twice.env.reset(options=options), options)[1]
+    first = iter([True])
+    ends_row_1 = Changed(twice, step=lambda *r: (*r[:3], r[3] | [False, next(first, False)], r[4]))
+    env = sb3compat.to_sb3(ends_row_1)
     env.reset()
     for _ in range(2):
         step(env)
     # The wrapper has ended the second row. What it resets once more has not ended.
     one, other, none = [True, False], [False, True], [False, False]
-    restarted = [("restart", other, none)] * 2
-    assert calls == [*restarted, ("restart", one, one), ("restart", one, none)]
+    assert calls == [(other, none), (other, none), (one, one), (one, none)]
 
 
 def called_by(cls: type, name: str) -> set[str]:

@@ -17,12 +17,10 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
-from sb3compat.errors import CallOrderError
 from tests import interrupts
 from tests.closing import closed_later
 from tests.envs import Identity
-from tests.interrupts import attempt, counting, interrupted, no_hang
-from tests.lockstep import same
+from tests.interrupts import counting, interrupted, no_hang
 from tests.to_sb3.backends.libraries import atari, jax_env, pool
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
 
@@ -50,12 +48,14 @@ KINDS |= {
         gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point")
     ),
     "JAX": lambda: jax_env("CartPole-v1", 2, 4),
-    "EnvPool": lambda: pool(2, limit=4),
     "ale-py": lambda: atari(NEXT_STEP, 2),
     "ale-py same step": lambda: atari(SAME_STEP, 2),
 }
 # Their steps are sent to threads.
-SENDING = ("EnvPool", "ale-py", "ale-py same step")
+SENDING = {
+    "EnvPool": lambda: pool(2),
+    **{kind: KINDS[kind] for kind in ("ale-py", "ale-py same step")},
+}
 
 
 # The reads, and what they give.
@@ -78,20 +78,17 @@ def step(env: Any) -> tuple[Any, Any]:
     return env.step(np.ones(2, env.action_space.dtype)), list(env.reset_infos)
 
 
-def reset(env: Any, kind: str) -> tuple[Any, Any]:
-    """The results of a reset, with a seed where the environment takes one."""
-    if kind != "EnvPool":
-        env.seed(7)
+def reset(env: Any) -> tuple[Any, Any]:
+    """The results of a reset with a seed."""
+    env.seed(7)
     return env.reset(), list(env.reset_infos)
 
 
 @cache
 def transcript(kind: str) -> list[Any]:
     """A reset with a seed, and some steps."""
-    if kind == "EnvPool":
-        return []
     env: Any = sb3compat.to_sb3(KINDS[kind]())
-    results = [reset(env, kind), *(step(env) for _ in range(5))]
+    results = [reset(env), *(step(env) for _ in range(5))]
     env.close()
     return results
 
@@ -99,47 +96,11 @@ def transcript(kind: str) -> list[Any]:
 def started(kind: str) -> Any:
     """An environment in whose next step an episode ends."""
     env: Any = sb3compat.to_sb3(KINDS[kind]())
-    if kind != "EnvPool":
-        env.seed(3)
+    env.seed(3)
     env.reset()
     for _ in range(1 if kind in COUNTING else 3):
         step(env)
     return env
-
-
-def check(env: Any, kind: str, expected: list[Any], where: str) -> bool:
-    """Each call raises an error that says what to call, or its result is right.
-
-    Returns:
-        Whether a reset leads out. If not, it says that the environment must be closed.
-    """
-    if kind in COUNTING:
-        interrupts.check_reads(env, READS, where)
-    got, error = interrupts.answered(lambda: step(env), where)
-    if kind in COUNTING and not error:
-        wrong = [attempt(partial(same, got, each), AssertionError)[1] for each in expected]
-        assert None in wrong, f"{where}: step returned {got}"
-    first, error = attempt(lambda: reset(env, kind), sb3compat.WorkerError)
-    if error:
-        assert "Close this environment" in str(error), where
-        return False
-    if kind == "EnvPool":
-        check_new_episode(env, first[0])
-    for number, wanted in enumerate(transcript("sync" if kind in COUNTING else kind)):
-        same(step(env) if number else first, wanted, f"{where}, {number}")
-    return True
-
-
-def check_new_episode(env: Any, obs: Any) -> None:
-    """Rows of CartPole start from this observation, and go on from it, and from no older one."""
-    assert np.abs(obs).max() <= 0.05
-    for _ in range(3):
-        (after, _, dones, infos), _ = step(env)
-        for row in range(2):
-            last = infos[row]["terminal_observation"] if dones[row] else after[row]
-            moved = last[0] - obs[row][0] - 0.02 * obs[row][1]
-            assert abs(moved) < 1e-5, (row, moved)
-        obs = after
 
 
 LIBRARIES = [kind for kind in KINDS if kind not in COUNTING]
@@ -161,7 +122,9 @@ def test_interrupted_operation(name: str, kind: str) -> None:
     led_out = []
     for env, done, where in interrupted(partial(started, kind), OPERATIONS[name]):
         late = done and name in ("reset", "step")
-        led_out += [check(env, kind, after if late else after[:1], where)]
+        reads, expected = (READS, after[: 1 + late]) if kind in COUNTING else ({}, [])
+        steps = transcript("sync" if kind in COUNTING else kind)
+        led_out += [interrupts.check(env, (step, reset), reads, expected, steps, where)]
         interrupts.check_close(env, env.env, where)
     if kind in LIBRARIES:
         assert any(led_out)
@@ -192,10 +155,8 @@ def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) ->
 @pytest.mark.jax
 @pytest.mark.parametrize("kind", SENDING)
 def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:
-    source = KINDS[kind]()
+    source = SENDING[kind]()
     env: Any = sb3compat.to_sb3(source)
-    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
-        step(env)
     env.reset()
     send = source.send
 
@@ -203,7 +164,7 @@ def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:
         send(*args)
         raise KeyboardInterrupt
 
-    env._source._base.env.__dict__["send"] = sent
+    source.__dict__["send"] = sent
     with pytest.raises(KeyboardInterrupt):
         step(env)
     del source.__dict__["send"]

@@ -9,43 +9,19 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._to_sb3.native import NativeSource
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from sb3compat._to_sb3.whole import VectorSource
 from tests.envs import Identity, fns
 from tests.lockstep import same
-from tests.native import NativeEnv, RestartsRows
-from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP
+from tests.native import RestartsRows
+from tests.to_sb3.driving import NEXT_STEP
 
 FLOATS = spaces.Box(0, 1, (2,))
 
 
 def cartpole() -> Any:
     return gym.make_vec("CartPole-v1", 3, vectorization_mode="vector_entry_point").unwrapped
-
-
-def native(space: Any = FLOATS, mode: AutoresetMode = NEXT_STEP) -> NativeEnv:
-    return NativeEnv(fns(observation_space=space), mode)
-
-
-@pytest.mark.parametrize(
-    ("make", "fast"),
-    [
-        (cartpole, True),
-        (native, True),
-        (lambda: native(mode=DISABLED), True),
-        (lambda: native(mode=SAME_STEP), False),
-        (lambda: native(spaces.Dict(a=FLOATS)), False),
-        (lambda: native(spaces.Discrete(3, start=1)), False),
-        (lambda: Identity(cartpole()), False),
-    ],
-)
-def test_which_environments_take_the_fast_path(make: Any, fast: bool) -> None:
-    env: Any = sb3compat.to_sb3(make())
-    assert type(env._source) is (NativeSource if fast else VectorSource)
 
 
 def restarting() -> RestartsRows:

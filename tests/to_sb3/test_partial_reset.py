@@ -14,7 +14,7 @@ import sb3compat
 from sb3compat._convert.arguments import seed_within
 from sb3compat._to_sb3 import partial_reset
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from tests.envs import Identity, fns
+from tests.envs import Identity, fns, overriding
 from tests.native import NativeEnv, UnknownEnv, reset_native
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, Changed, step
 
@@ -36,38 +36,22 @@ def test_function_of_the_nearest_class_is_used() -> None:
     assert partial_reset_of(SyncVectorEnv(fns())) is sb3compat.reset_with_mask
 
 
-OVERRIDES = ("step", "reset", "_put", "an instance's step")
-
-
-def overriding(name: str) -> Any:
-    """An environment that overrides what the registered function replaces."""
-
-    class Overrides(NativeEnv):
-        pass
-
-    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(NativeEnv, name.rpartition(" ")[2])(self, *args, **kwargs)
-
-    if name in OVERRIDES[:3]:
-        setattr(Overrides, name, own)
-    env: Any = Overrides(fns(lengths=(2, 3)), NEXT_STEP)
-    if name not in OVERRIDES[:3]:
-        env.step = own.__get__(env)
-    return env
-
-
-@pytest.mark.parametrize("name", OVERRIDES)
-def test_function_does_not_hold_for_a_subclass_that_overrides_what_it_replaces(name: str) -> None:
-    env = overriding(name)
-    assert partial_reset_of(env) is None
-    method = name.rpartition(" ")[2]
-    with pytest.raises(sb3compat.PartialResetError, match=f"NativeEnv cannot be used.*'{method}'"):
+@pytest.mark.parametrize("on_instance", [True, False])
+@pytest.mark.parametrize("name", ["step", "reset", "_put"])
+def test_function_does_not_hold_for_a_subclass_that_overrides_what_it_replaces(
+    name: str, on_instance: bool
+) -> None:
+    env, other = (NativeEnv(fns(lengths=(2, 3)), NEXT_STEP) for _ in range(2))
+    for each in (env, other):
+        overriding(each, name, on_instance)
+        assert partial_reset_of(each) is None
+    with pytest.raises(sb3compat.PartialResetError, match=f"NativeEnv cannot be used.*'{name}'"):
         sb3compat.to_sb3(env)
-    if name != OVERRIDES[3]:
+    if not on_instance:
         sb3compat.register_partial_reset(type(env), reset_native)
         sb3compat.to_sb3(env).reset()
         # It holds for this class, not for another one of the same name.
-        assert partial_reset_of(overriding(name)) is None
+        assert partial_reset_of(other) is None
 
 
 def test_function_registered_for_a_subclass_of_sync_is_used() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import sb3compat
 from tests.envs import GYMNASIUM, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.native import NativeEnv
+from tests.parallel.teams import forked
 from tests.profiles import some
 from tests.to_sb3.driving import MODES, NEXT_STEP, SAME_STEP, SOURCES, made, step
 from tests.to_sb3.vector_wrappers import AnyEnv, rows
@@ -54,19 +54,14 @@ class Painted(ScriptedEnv):
         return frame
 
 
-@contextmanager
-def both(source: str, render_mode: str | None) -> Iterator[tuple[Any, Any]]:
+def both(source: str, render_mode: str | None) -> Any:
     """The adapted environment and the reference, after the same reset."""
     fns = [partial(Painted, row, render_mode) for row in range(3)]
-    envs: Any = sb3compat.to_sb3(made(source, fns)), DummyVecEnv(fns)
-    try:
-        for env in envs:
-            env.seed(2)
-            env.reset()
-        yield envs
-    finally:
-        for env in envs:
-            env.close()
+    envs = sb3compat.to_sb3(made(source, fns)), DummyVecEnv(fns)
+    for env in envs:
+        env.seed(2)
+        env.reset()
+    return envs
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
@@ -85,34 +80,35 @@ def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
 def test_pictures_and_warnings_are_those_of_dummy_vec_env(
     source: str, render_mode: str | None
 ) -> None:
-    with both(source, render_mode) as (ours, reference):
-        assert ours.render_mode == reference.render_mode == VecMonitor(ours).render_mode
-        assert ours.metadata == reference.metadata
-        assert ours.metadata["render_fps"] == 7
-        for mode in RENDER_MODES:
-            if (render_mode, mode) == ("rgb_array", "human"):
-                continue  # shows a window
-            got, expected = outcome(ours.render, mode), outcome(reference.render, mode)
-            same(got, expected)
-            assert bool(got[1]) == (render_mode is None or mode not in (None, render_mode))
-        (got, ours_told), (expected, told) = outcome(ours.get_images), outcome(reference.get_images)
+    ours, reference = both(source, render_mode)
+    assert ours.render_mode == reference.render_mode == VecMonitor(ours).render_mode
+    assert ours.metadata == reference.metadata
+    assert ours.metadata["render_fps"] == 7
+    for mode in RENDER_MODES:
+        if (render_mode, mode) == ("rgb_array", "human"):
+            continue  # shows a window
+        got, expected = outcome(ours.render, mode), outcome(reference.render, mode)
         same(got, expected)
-        assert [category for category, _ in ours_told] == [category for category, _ in told]
-        assert all(f"The render mode is {render_mode}" in text for _, text in ours_told)
-        assert ours.get_attr("renders") == reference.get_attr("renders")
-        for _ in range(3):
-            same(step(ours), step(reference))
-            same(outcome(ours.render), outcome(reference.render))
+        assert bool(got[1]) == (render_mode is None or mode not in (None, render_mode))
+    (got, ours_told), (expected, told) = outcome(ours.get_images), outcome(reference.get_images)
+    same(got, expected)
+    assert [category for category, _ in ours_told] == [category for category, _ in told]
+    assert all(f"The render mode is {render_mode}" in text for _, text in ours_told)
+    assert ours.get_attr("renders") == reference.get_attr("renders")
+    for _ in range(3):
+        same(step(ours), step(reference))
+        same(outcome(ours.render), outcome(reference.render))
 
 
 def test_render_within_a_step_or_after_close_is_refused() -> None:
-    with both("async", "rgb_array") as (env, _):
-        expected = env.render()
-        env.step_async(np.zeros(3, int))
-        with pytest.raises(RuntimeError, match=r"step_wait\(\) first"):
-            env.render()
-        env.step_wait()
-        assert (env.render() != expected).any()
+    env, _ = both("async", "rgb_array")
+    expected = env.render()
+    env.step_async(np.zeros(3, int))
+    with pytest.raises(RuntimeError, match=r"step_wait\(\) first"):
+        env.render()
+    env.step_wait()
+    assert (env.render() != expected).any()
+    env.close()
     with pytest.raises(RuntimeError, match="closed"):
         env.render()
 
@@ -197,48 +193,38 @@ def test_rendering_natively_does_not_add_to_the_video(tmp_path: Path) -> None:
 IMAGE = np.zeros((4, 4, 3), np.uint8)
 
 
-class Shows(NativeEnv):
+def natively(shown: Any) -> Any:
     """Renders what it is told to."""
-
-    shown: Any = None
-
-    def __init__(self) -> None:
-        super().__init__(fns(2), SAME_STEP)
-        self.render_mode = "rgb_array"
-
-    def render(self) -> Any:
-        return self.shown
+    env: Any = NativeEnv(fns(2), SAME_STEP)
+    env.render_mode, env.render = "rgb_array", lambda: shown
+    return env
 
 
-class ShowsToo(HandsOn):
-    def get_images(self) -> Any:
-        return Shows.shown
+def of_sb3(shown: Any) -> Any:
+    env: Any = HandsOn(DummyVecEnv(fns(2)))
+    env.get_images = lambda: shown
+    return env
 
 
-@pytest.mark.parametrize("shown", [None, IMAGE[:2], IMAGE, (IMAGE,), (IMAGE,) * 3, "ab"])
+def in_a_worker(make: Callable[[], Any]) -> Any:
+    env = forked([make, *fns(1)], 1)
+    env.reset()
+    return env
+
+
+@pytest.mark.parametrize("wrong", [None, IMAGE[:2], IMAGE, (IMAGE,), (IMAGE,) * 3, "ab"])
 @pytest.mark.parametrize(
     "show",
     [
-        lambda: sb3compat.to_sb3(Shows()).get_images(),
-        lambda: to_images([Shows, *fns(1)]),
-        lambda: to_images([lambda: ShowsToo(DummyVecEnv(fns(2))), *fns(1)]),
-        lambda: sb3compat.to_gymnasium(ShowsToo(DummyVecEnv(fns(2)))).render(),
+        lambda shown: sb3compat.to_sb3(natively(shown)).get_images(),
+        lambda shown: in_a_worker(partial(natively, shown)).get_images(),
+        lambda shown: in_a_worker(partial(of_sb3, shown)).get_images(),
+        lambda shown: sb3compat.to_gymnasium(of_sb3(shown)).render(),
     ],
 )
 def test_another_number_of_frames_than_rows_is_refused(
-    show: Callable[[], Any], shown: Any, monkeypatch: pytest.MonkeyPatch
+    show: Callable[[Any], Any], wrong: Any
 ) -> None:
-    monkeypatch.setattr(Shows, "shown", shown)
     with pytest.raises(sb3compat.ConversionError, match="to return 2 frames, one for each row"):
-        show()
-    monkeypatch.setattr(Shows, "shown", [IMAGE] * 2)
-    assert len(show()) in (2, 3)
-
-
-def to_images(env_fns: list[Any]) -> Any:
-    env = sb3compat.ParallelVecEnv(env_fns, workers=1, start_method="fork")
-    try:
-        env.reset()
-        return env.get_images()
-    finally:
-        env.close()
+        show(wrong)
+    assert len(show([IMAGE] * 2)) in (2, 3)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from tests.envs import Identity, Returns, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.to_sb3.driving import Gives, mode_of, step
+from tests.to_sb3.driving import Gives, step
 
 
 @pytest.mark.parametrize("copy", [True, False])
@@ -81,22 +81,3 @@ def test_python_values_in_integers_are_those_of_dummy_vec_env(value: Any) -> Non
         except (OverflowError, ValueError, TypeError) as error:
             results.append([type(error).__name__, str(error)])
     assert results[0] == results[1]
-
-
-@mode_of
-def test_environment_can_be_driven_directly_afterwards(mode: AutoresetMode) -> None:
-    """No autoreset is pending, and a masked reset keeps the observations of the other rows."""
-    source = SyncVectorEnv(fns(2, lengths=(2, 3)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    dones = np.zeros(2, bool)
-    while not dones.any():
-        obs, _, dones, _ = step(env)
-    resets = [env.unwrapped._resets for env in source.envs]
-    after, _ = source.reset(options={"reset_mask": ~dones})
-    same(after[dones], obs[dones])
-    assert not np.array_equal(after[~dones], obs[~dones])
-    _, rewards, *_ = source.step(np.zeros(2, int))
-    assert np.all(rewards >= 0.1)  # 0 for a row that has been reset instead
-    expected = [count + (not done) for count, done in zip(resets, dones, strict=True)]
-    assert [env.unwrapped._resets for env in source.envs] == expected

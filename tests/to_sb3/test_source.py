@@ -12,7 +12,7 @@ from gymnasium.wrappers.vector import FlattenObservation
 
 import sb3compat
 from sb3compat._to_sb3.modes import ResetWithin
-from tests.envs import Identity, MakeEnv, fns, script
+from tests.envs import Identity, MakeEnv, fns, overriding, script
 from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, made, mode_of, step
@@ -55,14 +55,11 @@ def test_spaces_of_rows_inside_a_wrapper_with_a_space_of_its_own_are_free(starts
 
 
 def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
-    class OwnReset(AsyncVectorEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)
-
-    source = OwnReset(fns(), shared_memory=False)
+    source = AsyncVectorEnv(fns(), shared_memory=False)
+    overriding(source, "reset")
     with pytest.raises(sb3compat.PartialResetError, match="'reset' is overridden"):
         sb3compat.to_sb3(source)
-    sb3compat.register_partial_reset(OwnReset, sb3compat.reset_with_mask)
+    sb3compat.register_partial_reset(type(source), sb3compat.reset_with_mask)
     with pytest.raises(sb3compat.PartialResetError, match="shared_memory=True"):
         sb3compat.to_sb3(source)
     source.close()
@@ -142,15 +139,3 @@ def test_how_one_object_adds_infos_is_heeded(cls: Any, mode: AutoresetMode) -> N
         assert [info["added"] for info in infos] == [10, 11]
         assert [info["added"] for info in env.reset_infos] == [10, 11]
     env.close()
-
-
-def test_subclass_of_the_adapter_is_told_of_that_class() -> None:
-    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
-
-    class Own(sb3compat.VectorEnvAdapter):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)
-
-    own = Own(vec_envs.DummyVecEnv(fns(2)), autoreset_mode="NextStep")
-    with pytest.raises(sb3compat.PartialResetError, match="partial reset of VectorEnvAdapter"):
-        sb3compat.to_sb3(own)

@@ -56,10 +56,10 @@ def pool(
     )
 
 
-def lives_pool(num_envs: int, limit: int = 27000, **kwargs: Any) -> Any:
+def lives_pool(num_envs: int) -> Any:
     """Breakout, whose episodes end with a life."""
     small = {"img_height": 20, "img_width": 20, "stack_num": 1}
-    return pool(num_envs, limit, task="Breakout-v5", episodic_life=True, **small, **kwargs)
+    return pool(num_envs, 27000, task="Breakout-v5", episodic_life=True, **small)
 
 
 def jax_env(name: str, num_envs: int, limit: int) -> Any:
