@@ -332,16 +332,6 @@ class Counting(gym.Env[Any, Any]):
         return np.array([self.row, self.seed, self.episode, self.time], np.float32)
 
 
-class Asking(Counting):
-    """Makes a call in each step; one in a worker has none to make."""
-
-    ask: Callable[[], Any] = staticmethod(lambda: None)
-
-    def step(self, action: Any) -> Any:
-        self.ask()
-        return super().step(action)
-
-
 def counting(n: int = 2) -> list[Callable[[], Counting]]:
     """One function for each of n rows."""
     return [partial(Counting, row) for row in range(n)]

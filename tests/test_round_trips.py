@@ -59,20 +59,6 @@ def test_closed_environment_does_not_come_back() -> None:
         sb3compat.to_gymnasium(ours, autoreset_mode="NextStep")
 
 
-class Closing(sb3compat.VectorEnvAdapter):
-    closed_by = ""
-
-    def close_extras(self, **kwargs: Any) -> None:
-        self.closed_by = "its own"
-        super().close_extras(**kwargs)
-
-
-def test_subclass_that_closes_in_its_own_way_does_so() -> None:
-    env = Closing(dummy(fns()))
-    sb3compat.to_sb3(env).close()
-    assert env.closed_by == "its own"
-
-
 def test_space_that_was_replaced_in_an_adapter_is_presented() -> None:
     env = sb3compat.to_sb3(SyncVectorEnv(fns(), autoreset_mode=AutoresetMode.SAME_STEP))
     env.observation_space = spaces.Box(-2, 2, (3,), np.float32)
@@ -297,6 +283,10 @@ class Louder(sb3compat.VectorEnvAdapter):
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         return tuple(("louder", value) for value in super().call(name, *args, **kwargs))
 
+    def close_extras(self, **kwargs: Any) -> None:
+        self.closed_louder = True
+        super().close_extras(**kwargs)
+
 
 @mode_of
 @pytest.mark.parametrize("wrap", [lambda env: env, Identity])
@@ -312,6 +302,8 @@ def test_overridden_methods_of_the_adapter_are_not_bypassed(wrap: Any, mode: Aut
     assert (obs > 40).all() == (mode != SAME_STEP)  # there, the adapter's own step resets
     with pytest.raises(AttributeError, match="no sub-environments"):
         env.get_attr("mu")
+    env.close()
+    assert ours.unwrapped.closed_louder
 
 
 def test_mode_of_the_adapter_below_a_vector_wrapper_is_certain() -> None:

@@ -35,17 +35,6 @@ def local_classes() -> list[Any]:
     return [*every, made(__slots__=("own",), **plain)]
 
 
-@pytest.mark.parametrize("cls", local_classes())
-def test_class_that_exists_stays_as_it_is(cls: Any) -> None:
-    data = by_value.dumps(cls())
-    cls.mark, cls.text = 2, lambda self: "second"
-    seen = list(SEEN)
-    value = pickle.loads(data)
-    assert type(value) is cls
-    assert (cls.mark, value.text()) == (2, "second")
-    assert seen == SEEN
-
-
 # Run in another process, which knows none of the classes.
 def arrives(data: bytes) -> Any:
     value = pickle.loads(data)

@@ -21,12 +21,6 @@ from sb3compat._ipc.exceptions import Packed, packed
 from tests.profiles import examples
 
 
-class CodeError(Exception):
-    def __init__(self, text: str, code: int = 3) -> None:
-        super().__init__(text)
-        self.code = code
-
-
 class FormattingError(Exception):
     """Built again from its text, it would say "row row 3 failed failed"."""
 
@@ -44,15 +38,6 @@ class KeywordError(ValueError):
     def __init__(self, *, row: int) -> None:
         super().__init__(f"row {row}")
         self.row = row
-
-
-class OwnReduceError(Exception):
-    def __init__(self, first: int, second: int) -> None:
-        super().__init__(f"{first} and {second}")
-        self.pair = (first, second)
-
-    def __reduce__(self) -> Any:
-        return type(self), self.pair
 
 
 class OwnNewError(Exception):
@@ -140,11 +125,9 @@ KINDS: list[Callable[[], Exception]] = [
     lambda: OSError(17, "there", "a", None, "b"),
     lambda: ImportError("no", name="x", path="y"),
     lambda: StopIteration(3),
-    lambda: CodeError("text", 7),
     lambda: FormattingError(3),
     lambda: GoneError("x"),
     lambda: KeywordError(row=3),
-    lambda: OwnReduceError(1, 2),
     lambda: OwnNewError(row=3),
     lambda: OncePickledError("x"),
     lambda: RaisingReduceError("x"),

@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-from sb3compat._ipc import framing, pipes
+from sb3compat._ipc import framing
 from sb3compat._ipc import ready as ready_module
 from sb3compat._ipc.pipes import (
     Exchange,
     InterruptedMessageError,
     died,
-    end_processes,
     pickled,
 )
 from sb3compat._ipc.ready import Line, PollReady, WaitReady
 from tests.interrupts import LimitError, count, interrupt, no_hang, raised_by
-from tests.ipc.pipe_workers import LONG, Workers, fork
+from tests.ipc.pipe_workers import LONG, Workers
 from tests.profiles import nightly
 
 
@@ -82,6 +81,7 @@ OUTCOMES: dict[str, tuple[dict[str, str], float | None, list[int], list[int]]] =
     "others are not waited for after a death": ({"_0": "wait", "_1": "die"}, None, [], [1]),
     "longer than any wait": ({"_0": "wait", "_1": "open"}, 1e12, [0, 1], []),
     "for ever": ({"_0": "wait", "_1": "open"}, float("inf"), [0, 1], []),
+    "in no time": ({"_0": "wait", "_1": "answer", "_2": "wait"}, 0.0, [1], []),
 }
 if hasattr(select, "poll"):
     # Workers 0 and 1 hold the other end of worker 2's pipe, which so does not end.
@@ -100,30 +100,12 @@ def test_who_has_answered_is_owed_or_dead(make: Make, workers: Workers, name: st
     assert list(exchange.dead) == dead
     assert all(isinstance(error, EOFError | OSError) for error in exchange.dead.values())
     # Who owes an answer has not died because another one has.
-    assert {*exchange.owed} == {int(row[1:]) for row in told} - {*answering, *dead}
-
-
-def test_others_have_some_time_to_answer_after_a_death(make: Make, workers: Workers) -> None:
-    exchange = make()
-    exchange.grace_seconds = 100.0
-    started(exchange, _1="die")
-    workers.processes[1].join()
-    started(exchange, _0="wait", _2="open")
-    exchange.receive()
-    assert sorted(exchange.answers) == [0, 2]
-    assert list(exchange.dead) == [1]
-
-
-def test_timeout_leaves_owed_what_has_not_come(make: Make, workers: Workers) -> None:
-    exchange = started(make(), _0="wait", _1="answer", _2="wait")
-    workers.pipes[1].poll(None)
-    exchange.receive(timeout=0.0)
-    assert exchange.answers == {1: ("answer", "_1")}
-    assert set(exchange.owed) == {0, 2}
-    assert exchange.dead == {}
-    workers.gate.set()
-    exchange.receive(timeout=100.0)
-    assert sorted(exchange.answers) == [0, 1, 2]
+    late = {int(row[1:]) for row in told} - {*answering, *dead}
+    assert {*exchange.owed} == late
+    if not dead and "half and stop" not in told.values():
+        workers.gate.set()
+        exchange.receive(60.0)
+        assert exchange.answers.keys() == {*answering, *late}
 
 
 def test_answers_that_cannot_be_read_are_an_error_once_all_have_come(make: Make) -> None:
@@ -209,17 +191,17 @@ def test_exception_at_any_point_leaves_every_message_accounted_for(
     assert interrupted
 
 
-def test_signal_handler_that_raises_while_a_message_is_sent(make: Make) -> None:
-    stuck = started(make(), _2="wait")
-    exchange = make()
-    # Row 2 reads nothing, so that its message cannot have been sent when row 0 gives the signal.
-    messages = {0: pickled(("signal", os.getpid())), 2: pickled(("answer", LONG))}
-    raised = raised_by(signal.SIGUSR1, LimitError)
-    with raised, pytest.raises(LimitError):
-        exchange.send({**messages, 1: pickled(("answer", 1))})
-    assert 0 in exchange.owed
+@pytest.mark.parametrize("blocked", [False, True])
+def test_error_of_a_handler_is_no_sign_of_death(make: Make, blocked: bool) -> None:
+    exchange, messages = make(), {0: pickled(("signal", os.getpid()))}
+    if blocked:  # row 2 reads nothing, so that its message cannot have been sent by then
+        started(make(), _2="wait")
+        messages[2] = pickled(("answer", LONG))
+    with raised_by(signal.SIGUSR1, LimitError), pytest.raises(LimitError):  # noqa: PT012
+        exchange.send(messages)  # the signal may come already here
+        exchange.receive()
+    assert {0} <= {*exchange.owed}
     assert (exchange.answers, exchange.dead) == ({}, {})
-    assert set(stuck.owed) == {2}
 
 
 @POSIX
@@ -282,26 +264,6 @@ def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
         assert not exchange.dead, at
 
 
-def test_successor_of_a_forgotten_worker_is_asked_in_its_place(
-    make: Make, workers: Workers
-) -> None:
-    exchange = started(make(), _1="wait")
-    exchange.forget(1)
-    workers.lines[1] = workers.lines[2]
-    exchange.send_same([1], pickled(("answer", "new")))
-    exchange.receive(5.0)
-    assert (exchange.answers, exchange.owed) == ({1: ("answer", "new")}, {})
-
-
-def test_error_of_a_handler_is_no_sign_of_death(make: Make) -> None:
-    exchange = make()
-    raised = raised_by(signal.SIGUSR1, LimitError)
-    with raised, pytest.raises(LimitError):  # noqa: PT012
-        exchange.send({1: pickled(("signal", os.getpid()))})  # the signal may come already here
-        exchange.receive()
-    assert (set(exchange.owed), exchange.answers, exchange.dead) == ({1}, {}, {})
-
-
 def test_more_workers_than_windows_waits_for_are_waited_for_in_turn(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,22 +278,6 @@ def test_more_workers_than_windows_waits_for_are_waited_for_in_turn(
     exchange = started(Chosen(workers.lines), _0="hang")
     exchange.receive(timeout=0.05)
     assert exchange.answers == {0: ("hang", "_0")}
-
-
-def stays(ready: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    ready.set()
-    signal.pause()
-
-
-def test_process_that_survives_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
-    ready = fork.Event()
-    process = fork.Process(target=stays, args=(ready,), daemon=True)
-    process.start()
-    ready.wait()
-    end_processes([process])
-    assert process.exitcode == -signal.SIGKILL
 
 
 def test_a_worker_whose_message_was_interrupted_is_not_said_to_be_dead() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from tests import registered
-from tests.envs import BOX, DISCRETE, ScriptedEnv, WorkerReport, script
+from tests.envs import ScriptedEnv, WorkerReport, script
 from tests.lockstep import same, timeless
 from tests.profiles import examples
 
@@ -183,32 +183,16 @@ def monitored(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("override", [True, False])
-def test_second_run_leaves_the_files_that_it_does_in_sb3(override: bool, tmp_path: Path) -> None:
-    written = []
-    for number, make in enumerate((env_util.make_vec_env, sb3compat.make_vec_env)):
-        folder = tmp_path / str(number)
-        for seed in range(2):
-            kwargs = {"monitor_dir": folder, "monitor_kwargs": {"override_existing": override}}
-            stream(make("CartPole-v1", 2, seed=seed, **kwargs), [False] * 15)
-        written.append(monitored(folder))
-    assert len(written[0]["0.monitor.csv"]) > 2
-    same(written[1], written[0])
-
-
-class Limited(ScriptedEnv):
-    """Each has other bounds; SB3 goes by those of the first."""
-
-    def __init__(self, numbers: Any, what: str) -> None:
-        number = numbers.pop()
-        spaces_ = {what: spaces.Box(-1, float(number), (3,))}
-        super().__init__(script(**spaces_))
-
-
 def limited(make: Any, what: str, **kwargs: Any) -> Any:
-    # A worker gets a copy of the list, and the parent makes one to look at.
-    functions = iter(range(1, 9))
-    return make(lambda: Limited([next(functions)], what), 3, seed=1, **kwargs)
+    """Each has other bounds; SB3 goes by those of the first."""
+    # A worker gets a copy of them, and the parent makes one to look at.
+    numbers = iter(range(1, 9))
+
+    def one() -> ScriptedEnv:
+        space = spaces.Box(-1, float(next(numbers)), (3,))
+        return ScriptedEnv(script(**{what: space}))
+
+    return make(one, 3, seed=1, **kwargs)
 
 
 @pytest.mark.parametrize("what", ["observation_space", "action_space"])
@@ -342,19 +326,3 @@ def test_error_of_a_wrapper_itself_stays_as_it_is() -> None:
 
     with pytest.raises(TypeError, match=r"^TimeLimit\.__init__\(\) missing 1 required"):
         sb3compat.make_vec_env("CartPole-v1", wrapper_class=wrapped)
-
-
-def test_refused_environment_leaves_no_workers() -> None:
-    made: list[Any] = []
-
-    class Noted(AsyncVectorEnv):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            made.append(self)
-
-    nested = spaces.Dict({"a": spaces.Dict({"b": DISCRETE})})
-    make = partial(ScriptedEnv, script(observation_space=nested, action_space=BOX))
-    with pytest.raises(sb3compat.UnsupportedSpaceError):
-        sb3compat.make_vec_env(make, 2, vec_env_cls=Noted)
-    assert made[0].closed
-    assert not any(process.is_alive() for process in made[0].processes)

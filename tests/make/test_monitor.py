@@ -224,7 +224,7 @@ def test_monitor_that_is_made_anew_goes_on(
     lines = path.read_text().splitlines()
     assert [line.split(",")[2] for line in lines[-2:]] == [str(t) for t in times]
     assert 30 <= times[0] < times[1] < 100
-    assert len(lines) == 4 if override else len(before.splitlines()) + 2
+    assert len(lines) == (4 if override else len(before.splitlines()) + 2)
 
 
 def test_folder_gets_the_file_that_sb3_writes(tmp_path: Path) -> None:

@@ -125,36 +125,28 @@ def test_arguments_of_single_environments_alone_do_not_reach_a_native_one(
     assert class_of(env) == "UnknownEnv"
 
 
-def test_native_environment_is_closed_where_the_single_one_cannot_be_made(
-    monkeypatch: pytest.MonkeyPatch,
+def fails(**_: Any) -> Any:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("single", "declared", "how", "error"),
+    [
+        (fails, AutoresetMode.SAME_STEP, "fastest", ZeroDivisionError),
+        (None, None, "native", sb3compat.AutoresetModeError),
+    ],
+)
+def test_native_environment_that_cannot_be_used_is_closed(
+    single: Any, declared: Any, how: str, error: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[UnknownEnv] = []
 
     def native(num_envs: int, **_: Any) -> UnknownEnv:
-        made.append(UnknownEnv(fns(num_envs), AutoresetMode.SAME_STEP))
+        made.append(UnknownEnv(fns(num_envs), declared))
         return made[-1]
 
-    def fails(**_: Any) -> Any:
-        raise ZeroDivisionError
-
-    spec = gym.envs.registration.EnvSpec("Fails-v0", fails, vector_entry_point=native)
+    spec = gym.envs.registration.EnvSpec("Fails-v0", single, vector_entry_point=native)
     monkeypatch.setitem(gym.registry, "Fails-v0", spec)
-    with pytest.raises(ZeroDivisionError):
-        sb3compat.make_vec_env("Fails-v0", 2, vectorization_mode="fastest")
+    with pytest.raises(error):
+        sb3compat.make_vec_env("Fails-v0", 2, vectorization_mode=how)
     assert [env.closed for env in made] == [True]
-
-
-class NoMode(UnknownEnv):
-    made: list[UnknownEnv] = []
-
-    def __init__(self, num_envs: int, **_: Any) -> None:
-        super().__init__(fns(num_envs), None)
-        self.made.append(self)
-
-
-def test_environment_that_cannot_be_used_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = gym.envs.registration.EnvSpec("NoMode-v0", vector_entry_point=NoMode)
-    monkeypatch.setitem(gym.registry, "NoMode-v0", spec)
-    with pytest.raises(sb3compat.AutoresetModeError):
-        sb3compat.make_vec_env("NoMode-v0", 2, vectorization_mode="native")
-    assert NoMode.made[-1].closed

@@ -101,9 +101,6 @@ def test_attributes_are_those_of_the_environment() -> None:
     with pytest.raises(AttributeError, match="no sub-environments in this process"):
         _ = env.envs
     assert sb3compat.to_sb3(env) is env
-    env.close()
-    with pytest.raises(sb3compat.ClosedError):
-        env.reset()
 
 
 def test_without_copy_observations_are_the_shared_memory() -> None:

@@ -14,7 +14,6 @@ from tests.envs import fns
 from tests.parallel.failing import ACTIONS, known, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import children, forked
-from tests.to_sb3.test_faults import SeveralError
 
 
 @pytest.mark.parametrize(
@@ -44,15 +43,6 @@ def test_death_of_a_worker_is_told_and_its_rows_are_made_anew(policy: str) -> No
     lost = [row for row, info in enumerate(infos) if "sb3compat.worker_lost" in info]
     assert lost == list(env.rows_of_worker[0])
     assert env.get_attr("mu", indices=list(last)) == [3] * len(last)  # they were not made anew
-
-
-def test_function_that_fails_in_this_process_leaves_no_worker() -> None:
-    def fail() -> Any:
-        raise SeveralError(7, "parts")
-
-    with pytest.raises(SeveralError):
-        forked([*fns(3), fail], 1, parent_steps=True)
-    assert children() == []
 
 
 def test_functions_of_this_process_need_no_pickling() -> None:

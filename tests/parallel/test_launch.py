@@ -164,12 +164,15 @@ def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> No
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no signal masks")
 def test_interrupt_at_any_point_of_holding_signals_leaves_none_blocked() -> None:
+    held: list[bool] = []
+
     def hold() -> None:
         with signals_held():
-            pass
+            held.append(signal.SIGALRM in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     total = count(hold)
+    assert held == [True]
     for at in range(1, total + 1):
         raised = interrupt(hold, at, KeyboardInterrupt) is not None
         left = signal.pthread_sigmask(signal.SIG_SETMASK, before)

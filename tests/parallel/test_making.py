@@ -23,7 +23,6 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel import processes
-from sb3compat._parallel.launch import signals_held
 from sb3compat._parallel.source import WORKER_LOST, ParallelRows
 from sb3compat._parallel.workers import Workers
 from tests.closing import OPENED
@@ -36,13 +35,11 @@ from tests.interrupts import (
     interrupted,
     no_hang,
     points,
-    raised_by,
 )
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.parallel.failing import WorkerProcess, opened
 from tests.parallel.teams import children, forked
-from tests.to_sb3.test_faults import Failing
 
 # CPython: after an interrupt within `Connection.close`, it closes its descriptor once more.
 pytestmark = pytest.mark.usefixtures("unraisable_is_dropped")
@@ -138,18 +135,6 @@ def test_close_that_is_interrupted_twice_is_finished_by_the_next() -> None:
         assert not children(), f"{error.__name__} at point {at} of {total}"
 
 
-class Hangs:
-    """Makes an environment, or hangs while a file is there."""
-
-    def __init__(self, row: int, path: Path) -> None:
-        self.row, self.path = row, path
-
-    def __call__(self) -> Any:
-        if self.path.exists():
-            threading.Event().wait()
-        return counting(self.row + 1)[self.row]()
-
-
 def limited(env: Any, seconds: float) -> Any:
     """The environment, with another timeout from now on."""
     env._source._workers._timeout = seconds
@@ -160,7 +145,13 @@ def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_agai
     tmp_path: Path,
 ) -> None:
     flag = tmp_path / "hang"
-    env = opened([*counting(2), Hangs(2, flag)], 2, on_worker_lost="restart")
+
+    def hangs() -> Any:
+        if flag.exists():
+            threading.Event().wait()
+        return Counting(2)
+
+    env = opened([*counting(2), hangs], 2, on_worker_lost="restart")
     WorkerProcess(children()[-1]).kill()
     flag.touch()
     with no_hang(), pytest.raises(sb3compat.WorkerTimeoutError, match="have not made their parts"):
@@ -213,14 +204,6 @@ def test_long_message_to_a_stopped_worker_ends_by_the_timeout() -> None:
     os.kill(stopped, signal.SIGCONT)
     assert limited(env, 60.0).env_method("add", 2) == [2, 3]
     assert env.get_attr("mark", indices=1) == [LONG]
-
-
-def test_interrupt_while_a_long_message_is_sent_leaves_no_answer_for_the_next_call() -> None:
-    started = partial(opened, counting(2), 2)
-    for env, _, where in interrupted(started, lambda env: env.set_attr("mark", LONG)):
-        got, lost = attempt(lambda env=env: env.env_method("add", 2), sb3compat.WorkerError)
-        said = "an interrupt has come while a message was written"
-        assert got == [2, 3] if lost is None else said in str(lost), where
 
 
 def interrupted_after(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -299,22 +282,16 @@ def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:
     assert env.env_method("add", 2) == [2, 3]
 
 
-class Marking(Failing):
-    """Writes a file when it is closed."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(0, "never")
-        self.path = path
-
-    def close(self) -> None:
-        self.path.touch()
-
-
 def test_forgotten_environment_closes_its_parts_though_another_was_forked_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def make() -> Any:
+        env: Any = Counting(0)
+        env.close = (tmp_path / "closed").touch
+        return env
+
     monkeypatch.setattr(processes, "_END_SECONDS", 60.0)  # else they would be terminated
-    first = sb3compat.ParallelVecEnv([lambda: Marking(tmp_path / "closed")], start_method="fork")
+    first = sb3compat.ParallelVecEnv([make], start_method="fork")
     second = opened(counting(1))
     with no_hang():
         del first
@@ -337,17 +314,3 @@ def test_parent_that_is_not_asked_for_the_ends_of_its_children_closes_all_the_sa
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert not children()
-
-
-def test_signals_that_come_while_a_worker_starts_are_handled_afterwards() -> None:
-    def start() -> None:
-        with signals_held():
-            # To this thread, as any other one would take it.
-            signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
-            held.append(signal.SIGALRM in signal.sigpending())
-
-    held: list[bool] = []
-    with raised_by(signal.SIGALRM, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        start()
-    assert held == [True]
-    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +20,7 @@ from tests.envs import MakeEnv, Returns, fns, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.native import UnknownEnv
+from tests.parallel.known import Odd
 from tests.parallel.teams import forked
 from tests.to_sb3.backends.libraries import pool
 
@@ -163,22 +163,10 @@ def test_part_from_to_gymnasium_is_the_vec_env_inside() -> None:
     assert all((info["a"], info["_a"]) == (1, 2) for info in infos)
 
 
-def only_here(pid: int) -> str:
-    """What can be loaded in one process only, as what is installed on a cluster's machines."""
-    if os.getpid() != pid:
-        raise ModuleNotFoundError("No module named 'simulator'")
-    return "simulator"
-
-
-class OnlyHere:
-    def __reduce__(self) -> Any:
-        return only_here, (os.getpid(),)
-
-
 def test_spec_that_only_workers_can_load_is_none() -> None:
     def make() -> Any:
         env = gym.make("CartPole-v1")
-        env.unwrapped.spec = EnvSpec("Simulator-v0", kwargs={"where": OnlyHere()})
+        env.unwrapped.spec = EnvSpec("Simulator-v0", kwargs={"where": Odd()})
         return env.unwrapped
 
     vec_env = forked([make])

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -45,65 +46,50 @@ def test_hanging_close_is_ended_after_the_timeout(monkeypatch: pytest.MonkeyPatc
 
 
 class Forks(gym.Env[Any, Any]):
-    """Forks its process in its second step; the copy ends as `leave` does."""
+    """Forks its process in its second step; the copy exits, returns as a worker does, or stays."""
 
     observation_space = gym.spaces.Box(-np.inf, np.inf, (1,))
     action_space = gym.spaces.Discrete(2)
     time, child = 0, -1
 
-    def leave(self) -> None:
-        sys.exit(self.time)
+    def __init__(self, copy: str) -> None:
+        self.copy = copy
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         return np.zeros(1, np.float32), {}
 
     def step(self, action: Any) -> Any:
         self.time += 1
+        if action:
+            os.kill(os.getpid(), signal.SIGKILL)
         if self.time == 2:
             self.child = os.fork()
-            self.after() if self.child else self.leave()
+            self.go_on()
         return np.full(1, self.time, np.float32), 1.0, False, False, {"child": self.child}
 
-    def after(self) -> None:
-        assert os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1]) == 2
-
-
-class Returns(Forks):
-    """The copy returns from its step, as if it were the worker."""
-
-    def leave(self) -> None: ...
-
-    def after(self) -> None:
-        assert os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1]) == 0
+    def go_on(self) -> None:
+        if self.child and self.copy != "stays":
+            expected = {"exits": 2, "returns": 0}[self.copy]
+            assert os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1]) == expected
+        if not self.child and self.copy == "exits":
+            sys.exit(2)
+        while not self.child and self.copy == "stays":
+            signal.pause()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no os.fork")
 @pytest.mark.parametrize("start_method", [None, "fork"])
-@pytest.mark.parametrize("cls", [Forks, Returns])
+@pytest.mark.parametrize("copy", ["exits", "returns"])
 def test_copy_of_a_worker_that_an_environment_forks_answers_nothing(
-    cls: Any, start_method: Any
+    copy: str, start_method: Any
 ) -> None:
-    env = sb3compat.ParallelVecEnv([cls] * 2, workers=2, start_method=start_method)
+    made = [partial(Forks, copy)] * 2
+    env = sb3compat.ParallelVecEnv(made, workers=2, start_method=start_method)
     env.reset()
     with no_hang():
         seen = [env.step([0, 0])[0].ravel().tolist() for _ in range(4)]
     assert seen == [[1, 1], [2, 2], [3, 3], [4, 4]]
     env.close()
-
-
-class DiesBesideItsChild(Forks):
-    """The copy stays, and holds its end of the pipe."""
-
-    def leave(self) -> None:
-        while True:
-            signal.pause()
-
-    def after(self) -> None: ...
-
-    def step(self, action: Any) -> Any:
-        if self.time == 2 and action:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().step(action)
 
 
 @pytest.fixture
@@ -124,7 +110,7 @@ def in_async(fns: Any) -> Any:
 def test_death_of_a_worker_is_noticed_though_a_process_of_its_environment_lives_on(
     build: Any, ended: list[int]
 ) -> None:
-    env = build([DiesBesideItsChild])
+    env = build([partial(Forks, "stays")])
     env.reset()
     env.step([0])
     ended.append(env.step([0])[3][0]["child"])

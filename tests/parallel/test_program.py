@@ -42,8 +42,8 @@ MODULE = """
     gym.register("Imported-v0", entry_point=Small, kwargs={"mark": 2})
 """
 
-REGISTERING = """
-    import sys, types
+PROGRAM = """
+    import enum, multiprocessing, pathlib, sys, types
     import gymnasium as gym
     import numpy as np
     import sb3compat
@@ -86,127 +86,6 @@ REGISTERING = """
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         raise AssertionError("not refused")
-
-    if __name__ == "__main__":
-        marks = [float(gym.make(i).reset()[0][0]) for i in IDS]
-        assert marks == [2, 2, 2, 3, 4, 5, 6, 8, 7, 6, 2, 1, 1], marks
-        for kwargs in {kwargs}:
-            env = made(IDS, **kwargs)
-            first = env.reset()[:, 0].tolist()
-            dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(3)]
-            env.close()
-            assert first == marks, (kwargs, first)
-            assert dones == [[False] * 13, [i in LIMITED for i in IDS], [False] * 13], dones
-            for given in ("OfMain-v0", gym.spec("OfMain-v0"), "FunctionOfMain-v0"):
-                env = sb3compat.make_vec_env(
-                    given, 2, vectorization_mode="parallel", workers=1, vec_env_kwargs=kwargs
-                )
-                assert env.reset()[:, 0].tolist() == [8, 8], (given, kwargs)
-                env.close()
-        assert "VersionNotFound" in refused("CartPole-v1")
-        assert "No module named 'by_hand'" in refused("ByHand-v0")
-        print("the same")
-"""
-
-
-def as_file(folder: Path, text: str, **kwargs: Any) -> str:
-    path = folder / "script.py"
-    path.write_text(text)
-    command = [sys.executable, "-B", "-W", "ignore::FutureWarning", str(path), "--one"]
-    return ran(command, folder, imported="'spawn'" in text, **kwargs)
-
-
-def with_actors(folder: Path, text: str) -> str:
-    if not nightly():
-        pytest.skip("takes long")
-    path = os.pathsep.join([str(REPOSITORY), str(folder)])
-    # It starts its own cluster, and does not join that of other tests.
-    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
-    env = os.environ | own | {"PYTHONPATH": path}
-    return as_file(folder, text, env=env)
-
-
-def as_stdin(folder: Path, text: str) -> str:
-    return ran([sys.executable, "-"], folder, input=text)
-
-
-def as_notebook(folder: Path, text: str) -> str:
-    nbclient: Any = pytest.importorskip("nbclient")
-    nbformat: Any = pytest.importorskip("nbformat")
-    cells = [nbformat.v4.new_code_cell(part) for part in re.split(r"\n\n(?=\S)", text)]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    resources = {"metadata": {"path": str(folder)}}
-    nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources=resources
-    ).execute()
-    outputs = [output for cell in notebook.cells for output in cell.outputs]
-    return "".join(str(output.get("text", "")) for output in outputs)
-
-
-def ran(command: list[str], folder: Path, *, imported: bool = False, **kwargs: Any) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, **kwargs
-    )
-    assert done.returncode == 0, done.stderr
-    # The program's own warning and the line that it comes from: workers do not repeat it, unless
-    # multiprocessing imports the script there.
-    assert imported or done.stderr.count("Overriding environment") <= 2
-    return str(done.stdout)
-
-
-WAYS: dict[str, Callable[[Path, str], str]] = {
-    "file": as_file,
-    "stdin": as_stdin,
-    "notebook": as_notebook,
-    "actors": with_actors,
-}
-ACTORS = pytest.param("actors", marks=pytest.mark.ray)
-
-
-def ways_to_start(way: str, *methods: str | None) -> str:
-    """The arguments that say where workers are, as code."""
-    if way == "actors":
-        return str([{"backend": "ray"}])
-    return str([{"start_method": method} for method in methods])
-
-
-@pytest.mark.parametrize("way", ["file", "stdin", "notebook", ACTORS])
-def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path: Path) -> None:
-    methods = [None, "fork"] if nightly() else [None]
-    if nightly() and way == "file":
-        methods += ["forkserver", "spawn"]
-    text = REGISTERING.replace("{kwargs}", ways_to_start(way, *methods))
-    (tmp_path / "a_module.py").write_text(dedent(MODULE))
-    (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
-    assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
-
-
-def test_id_that_nobody_knows_says_what_to_do() -> None:
-    with pytest.raises(gym.error.NameNotFound) as caught:
-        sb3compat.ParallelVecEnv([lambda: gym.make("Nowhere-v0")])
-    if sys.version_info >= (3, 11):
-        assert "call gymnasium.register in the function" in caught.value.__notes__[0]
-
-
-def test_spec_that_cannot_be_pickled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = (x for x in ())
-    monkeypatch.setitem(
-        gym.registry, "Clinging-v0", gym.envs.registration.EnvSpec("Clinging-v0", lambda: held)
-    )
-    program = Program.this()
-    assert list(program.missing) == ["Clinging-v0"]
-    assert len(program.specs) == len(gym.registry) - 1
-    if sys.version_info >= (3, 11):
-        error = gym.error.NameNotFound("Clinging")
-        program.note(error)
-        assert "Clinging-v0" in error.__notes__[0]
-
-
-MAIN_CLASSES = """
-    import enum, multiprocessing, pathlib, sys
-    import gymnasium as gym
-    import numpy as np
-    import sb3compat
 
     nowhere = pathlib.Path("/nowhere")
 
@@ -289,19 +168,119 @@ MAIN_CLASSES = """
         env.close()
 
     if __name__ == "__main__":
+        marks = [float(gym.make(i).reset()[0][0]) for i in IDS]
+        assert marks == [2, 2, 2, 3, 4, 5, 6, 8, 7, 6, 2, 1, 1], marks
         for kwargs in {kwargs}:
             check(**kwargs)
-        print("unchanged")
+            env = made(IDS, **kwargs)
+            first = env.reset()[:, 0].tolist()
+            dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(3)]
+            env.close()
+            assert first == marks, (kwargs, first)
+            assert dones == [[False] * 13, [i in LIMITED for i in IDS], [False] * 13], dones
+            for given in ("OfMain-v0", gym.spec("OfMain-v0"), "FunctionOfMain-v0"):
+                env = sb3compat.make_vec_env(
+                    given, 2, vectorization_mode="parallel", workers=1, vec_env_kwargs=kwargs
+                )
+                assert env.reset()[:, 0].tolist() == [8, 8], (given, kwargs)
+                env.close()
+        assert "VersionNotFound" in refused("CartPole-v1")
+        assert "No module named 'by_hand'" in refused("ByHand-v0")
+        print("the same")
 """
 
 
-@pytest.mark.parametrize("way", [*some(["file", "stdin", "notebook"]), ACTORS])
-def test_classes_of_the_program_stay_as_they_are_and_workers_have_its_arguments(
+def as_file(folder: Path, text: str, **kwargs: Any) -> str:
+    path = folder / "script.py"
+    path.write_text(text)
+    command = [sys.executable, "-B", "-W", "ignore::FutureWarning", str(path), "--one"]
+    return ran(command, folder, imported="'spawn'" in text, **kwargs)
+
+
+def with_actors(folder: Path, text: str) -> str:
+    if not nightly():
+        pytest.skip("takes long")
+    path = os.pathsep.join([str(REPOSITORY), str(folder)])
+    # It starts its own cluster, and does not join that of other tests.
+    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
+    env = os.environ | own | {"PYTHONPATH": path}
+    return as_file(folder, text, env=env)
+
+
+def as_stdin(folder: Path, text: str) -> str:
+    return ran([sys.executable, "-"], folder, input=text)
+
+
+def as_notebook(folder: Path, text: str) -> str:
+    nbclient: Any = pytest.importorskip("nbclient")
+    nbformat: Any = pytest.importorskip("nbformat")
+    cells = [nbformat.v4.new_code_cell(part) for part in re.split(r"\n\n(?=\S)", text)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(folder)}}
+    nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources=resources
+    ).execute()
+    outputs = [output for cell in notebook.cells for output in cell.outputs]
+    return "".join(str(output.get("text", "")) for output in outputs)
+
+
+def ran(command: list[str], folder: Path, *, imported: bool = False, **kwargs: Any) -> str:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, **kwargs
+    )
+    assert done.returncode == 0, done.stderr
+    # The program's own warning and the line that it comes from: workers do not repeat it, unless
+    # multiprocessing imports the script there.
+    assert imported or done.stderr.count("Overriding environment") <= 2
+    return str(done.stdout)
+
+
+WAYS: dict[str, Callable[[Path, str], str]] = {
+    "file": as_file,
+    "stdin": as_stdin,
+    "notebook": as_notebook,
+    "actors": with_actors,
+}
+ACTORS = pytest.param("actors", marks=pytest.mark.ray)
+
+
+def ways_to_start(way: str, *methods: str | None) -> str:
+    """The arguments that say where workers are, as code."""
+    if way == "actors":
+        return str([{"backend": "ray"}])
+    return str([{"start_method": method} for method in methods])
+
+
+@pytest.mark.parametrize("way", ["file", "stdin", "notebook", ACTORS])
+def test_workers_know_the_ids_and_classes_of_the_program_and_change_none(
     way: str, tmp_path: Path
 ) -> None:
     methods = METHODS if way == "file" and nightly() else ["fork", None]
-    text = MAIN_CLASSES.replace("{kwargs}", ways_to_start(way, *methods))
-    assert "unchanged" in WAYS[way](tmp_path, HIDE + dedent(text))
+    text = PROGRAM.replace("{kwargs}", ways_to_start(way, *methods))
+    (tmp_path / "a_module.py").write_text(dedent(MODULE))
+    (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
+    assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
+
+
+def test_id_that_nobody_knows_says_what_to_do() -> None:
+    with pytest.raises(gym.error.NameNotFound) as caught:
+        sb3compat.ParallelVecEnv([lambda: gym.make("Nowhere-v0")])
+    if sys.version_info >= (3, 11):
+        assert "call gymnasium.register in the function" in caught.value.__notes__[0]
+
+
+def test_spec_that_cannot_be_pickled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = (x for x in ())
+    monkeypatch.setitem(
+        gym.registry, "Clinging-v0", gym.envs.registration.EnvSpec("Clinging-v0", lambda: held)
+    )
+    program = Program.this()
+    assert list(program.missing) == ["Clinging-v0"]
+    assert len(program.specs) == len(gym.registry) - 1
+    if sys.version_info >= (3, 11):
+        error = gym.error.NameNotFound("Clinging")
+        program.note(error)
+        assert "Clinging-v0" in error.__notes__[0]
 
 
 # Scripts that start workers when they are imported.

@@ -5,13 +5,10 @@ from __future__ import annotations
 import io
 import logging
 from functools import partial
-from typing import Any
 
-import gymnasium as gym
 import pytest
 
-from sb3compat._parallel.signs import Signs, name_of
-from tests.envs import Identity
+from sb3compat._parallel.signs import Signs
 
 
 class Screen(io.StringIO):
@@ -51,15 +48,3 @@ def test_quick_start_says_nothing_and_a_slow_one_more_and_more(
         assert stream.getvalue().endswith("\r\x1b[K")  # nothing stays
     else:
         assert stream.getvalue() == ""
-
-
-def make_one(env_id: str = "CartPole-v1") -> Any:
-    return gym.make(env_id)
-
-
-def test_name_of_a_function_says_where_it_is() -> None:
-    line = make_one.__code__.co_firstlineno
-    assert name_of(make_one) == f"make_one, test_signs.py:{line}"
-    assert name_of(partial(make_one, "Acrobot-v1")) == name_of(make_one)
-    assert name_of(lambda: 0).startswith("<lambda>, test_signs.py:")
-    assert name_of(Identity) == "Identity"

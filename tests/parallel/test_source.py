@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -35,19 +34,6 @@ def test_infos_are_distinct_dicts(env: Any) -> None:
         infos = env.step(STEP)[3]
         assert len({id(info) for info in infos}) == 5
         assert all(type(info["TimeLimit.truncated"]) is bool for info in infos)
-
-
-def test_a_step_is_one_message_each_way(env: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[int] = []
-    write = os.write
-
-    def noted(number: int, data: bytes) -> int:
-        sent.append(len(data))
-        return write(number, data)
-
-    monkeypatch.setattr(os, "write", noted)
-    env.step(STEP)
-    assert sent == [8, 8]  # half of it says how long the rest is
 
 
 # --- the way to Gymnasium -------------------------------------------------------------------------

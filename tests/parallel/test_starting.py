@@ -12,7 +12,6 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel import signs, workers
-from sb3compat._parallel.starting import Starting
 from tests.interrupts import counting, no_hang
 from tests.parallel.failing import opened
 from tests.parallel.teams import forked
@@ -46,24 +45,6 @@ def test_message_after_the_timeout_names_the_function_that_hangs(
     where = rf"calling env_fns\[3\] \(connect, test_starting.py:{line}\) for \d+ s"
     assert re.search(f"A worker process has been {where}", said)
     assert "timeout=, or fix" in said
-
-
-def test_only_parts_that_are_made_are_counted(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.INFO, "sb3compat")
-    monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(signs, "LOG_SECONDS", 0.0)
-    monkeypatch.setattr(signs, "TURN_SECONDS", 0.0)
-    fns = counting(5)
-    starting = Starting("worker", [fns[:2], fns[2:]], None)
-    starting.watch([0, 1], [0, 1], making=True)(None)
-    starting.note(3)
-    starting.watch([0, 1], [1], making=True)(None)
-    made = [re.match(r"\d of \d parts are made", message) for message in caplog.messages]
-    assert [match and match[0] for match in made] == [
-        f"{count} of 5 parts are made" for count in (0, 1, 3)
-    ]
 
 
 def test_log_says_which_worker_is_at_which_function(

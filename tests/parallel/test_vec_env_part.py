@@ -104,33 +104,26 @@ def waiting(nested: bool) -> Any:
     return made
 
 
+@pytest.mark.parametrize("given", ["nothing", None, {}, {"x": 3}, [{}, {"x": 4}]])
+@pytest.mark.parametrize("stepping", [False, True])
 @pytest.mark.parametrize(("nested", "policy"), [(False, "restart"), (True, "raise")])
-def test_seeds_and_options_that_wait_in_a_part_are_for_its_first_reset(
-    nested: bool, policy: str
+def test_what_waits_in_a_part_is_for_its_first_reset_but_for_options_that_are_set_later(
+    given: Any, stepping: bool, nested: bool, policy: str
 ) -> None:
     ours, alone = forked([lambda: waiting(nested)], on_worker_lost=policy), waiting(nested)
-    for _ in range(2):
-        np.testing.assert_array_equal(ours.reset(), alone.reset())
-        assert ours.reset_infos == alone.unwrapped.reset_infos
-    assert ours.reset_infos[0]["options"] is None
-
-
-@pytest.mark.parametrize("given", [None, {}, {"x": 3}, [{}, {"x": 4}]])
-@pytest.mark.parametrize("stepping", [False, True])
-def test_options_that_are_set_later_replace_those_that_wait_in_a_part(
-    given: Any, stepping: bool
-) -> None:
-    ours, alone = forked([lambda: waiting(False)]), waiting(False)
     for env in (ours, alone):
         if stepping:
             env.reset()
             env.set_options({"x": 9})
             env.step_async(np.zeros(2, int))
-        env.set_options(given)
+        if given != "nothing":
+            env.set_options(given)
         if stepping and env is alone:
             env.step_wait()
-        env.reset()
-    assert ours.reset_infos == alone.unwrapped.reset_infos
+    for _ in range(2):
+        np.testing.assert_array_equal(ours.reset(), alone.reset())
+        assert ours.reset_infos == alone.unwrapped.reset_infos
+    assert ours.reset_infos[0]["options"] is None
 
 
 def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:

@@ -20,7 +20,6 @@ from sb3compat._trace.steps import Stepping
 from sb3compat.conformance import programs
 from sb3compat.conformance.findings import plain
 from tests.envs import fns
-from tests.native import UnknownEnv
 from tests.to_sb3.backends.libraries import pool
 from tests.to_sb3.driving import Changed, Gives
 
@@ -95,13 +94,6 @@ def test_every_api_shows_the_same_episodes_as_the_single_environments(
         assert layout.marks == ()
 
 
-def test_environment_is_traced_like_a_function_that_makes_it() -> None:
-    make = make_sync("SameStep")
-    one, other = sb3compat.trace(make, episodes=1), sb3compat.trace(make(), episodes=1)
-    np.testing.assert_equal(ends(one.layouts[0]), ends(other.layouts[0]))
-    assert [layout.api for layout in one.layouts] == [layout.api for layout in other.layouts]
-
-
 def test_large_observations_are_not_recorded_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_MOST_BYTES", 0)
     stepping = Stepping(make_sync("SameStep")(), AutoresetMode.SAME_STEP, [0], 0, 1000)
@@ -111,13 +103,6 @@ def test_large_observations_are_not_recorded_for_long(monkeypatch: pytest.Monkey
     # Resets of all rows, with a step after each.
     methods = [call.op.method for call in stepping.record.calls[seen:]]
     assert methods == ["reset", "step"] * (len(methods) // 2)
-
-
-def test_refusal_is_shown_where_the_environment_cannot_be_presented() -> None:
-    found = sb3compat.trace(UnknownEnv(fns(), AutoresetMode.NEXT_STEP), episodes=1)
-    assert found.layouts[0].endings
-    assert found.layouts[1].api == "SB3 VecEnv"
-    assert "a way to reset single rows" in found.layouts[1].refusal
 
 
 def test_what_raises_with_one_api_only_is_shown_for_that_api() -> None:
@@ -134,20 +119,8 @@ def test_what_raises_with_one_api_only_is_shown_for_that_api() -> None:
 
 
 def test_rows_with_different_starts_are_traced_as_they_are() -> None:
-    class Counts(gym.Env[Any, Any]):
-        action_space = gym.spaces.Discrete(2)
-
-        def __init__(self, start: int) -> None:
-            self.observation_space = gym.spaces.Discrete(3, start=start)
-
-        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-            super().reset(seed=seed)
-            return self.observation_space.start, {}
-
-        def step(self, action: Any) -> Any:
-            return self.observation_space.start + 1, 0.0, True, False, {}
-
-    rows = [lambda: Counts(0), lambda: Counts(5)]
+    spaces = [gym.spaces.Discrete(3, start=start) for start in (0, 5)]
+    rows = [fns(1, observation_space=space, lengths=(1,))[0] for space in spaces]
     found = sb3compat.trace(SyncVectorEnv(rows, observation_mode="different"), episodes=1)
     assert found.layouts[0].endings
     assert all("from the same start" in layout.refusal for layout in found.layouts[1:])

@@ -18,7 +18,6 @@ import sb3compat
 from sb3compat._upstream import vec_env
 from sb3compat._upstream.installed import installed, installed_version, release
 from sb3compat._upstream.private import missing, private, set_private
-from sb3compat._upstream.table import NAMES, Name
 from sb3compat.errors import UpstreamError
 from tests.envs import fns
 
@@ -102,9 +101,3 @@ def test_module_that_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, sb3.__name__)
     with pytest.raises(UpstreamError, match=r"Expected 'common\.vec_env' of stable_baselines3"):
         sb3compat.to_gymnasium(env)
-
-
-def test_table_has_rows_of_text() -> None:
-    assert all(isinstance(field, str) for name in NAMES for field in name)
-    example = Name("gymnasium.core", "Env", "_np_random", "nothing")
-    assert (str(example), example.library) == ("gymnasium.core.Env._np_random", "gymnasium")
