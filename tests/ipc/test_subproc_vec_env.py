@@ -111,3 +111,14 @@ def test_rows_step_and_reset_at_the_same_time(tmp_path: Any) -> None:
     _, rewards, _, _, infos = envs.step([0, 0])
     assert rewards[1] == 0
     assert infos["_resets"].tolist() == [False, True]
+
+
+def test_environment_of_which_a_worker_owes_an_answer_can_be_closed() -> None:
+    """A row that is named twice, for instance, which SB3 takes and the watch refuses."""
+    envs: Any = failing(2)
+    envs.reset()
+    vec_env = envs.vec_env
+    with pytest.raises(sb3compat.WorkerError, match="no outstanding answer"):
+        vec_env.env_method("reset", indices=[0, 0])
+    vec_env.close()
+    assert not any(process.is_alive() for process in vec_env.processes)
