@@ -35,19 +35,10 @@ def monitored(fns: Sequence[Any]) -> Any:
     """Whole steps; a `MakeEnv` makes copies, as `DummyVecEnv` itself loses reused arrays."""
     from stable_baselines3.common.vec_env import VecMonitor
 
-<<<<<<< HEAD
     copying = [
         MakeEnv(fn.script, fn.row, copying=True) if isinstance(fn, MakeEnv) else fn for fn in fns
     ]
     return VecMonitor(dummy(copying))
-=======
-    return VecMonitor(dummy(fns))
-
-
-def monitored(fns: list[MakeEnv]) -> Any:
-    """Whole steps; where a sub-environment reuses its arrays, `DummyVecEnv` itself is lost."""
-    return with_monitor([MakeEnv(fn.script, fn.row, copying=True) for fn in fns])
->>>>>>> d946f57c (Fewer tests for the same mistakes: each that is gone is a subset of one that stays, which broken code has shown; and wrapped parts are compared with one environment of all rows in place of several beside one another)
 
 
 SOURCES = [dummy, subproc, monitored]

@@ -281,11 +281,6 @@ def test_parts_of_every_kind_keep_their_dtype(data: st.DataObject, workers: int)
         chosen,
         n,
         lambda fns: build(parts_of(fns, shape, own_kinds)),
-<<<<<<< HEAD
         uniform(program) if any(kind == "native" for kind, _ in shape) else program,
-        refer=lambda fns: Beside([Cast(sb3.DummyVecEnv(fns), dtype)]),
-=======
-        alike(program) if any(kind == "native" for kind, _ in shape) else program,
         refer=lambda fns: Told(Cast(sb3.DummyVecEnv(fns), dtype)),
->>>>>>> d946f57c (Fewer tests for the same mistakes: each that is gone is a subset of one that stays, which broken code has shown; and wrapped parts are compared with one environment of all rows in place of several beside one another)
     )
