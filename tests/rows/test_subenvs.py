@@ -181,7 +181,7 @@ class Scaling(SyncVectorEnv):
 
 
 class Asking(AsyncVectorEnv):
-    def call_async(self, name: str, *args: Any, **kwargs: Any) -> None:
+    def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
         super().call_async(name, *args, **kwargs)
 
 
