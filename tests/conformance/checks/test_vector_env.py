@@ -25,7 +25,8 @@ from tests.profiles import some
 
 def look(factory: Callable[[], Any], **given: Any) -> dict[str, Result]:
     """The results of a new environment, in which even a slow machine finds an end of an episode."""
-    run = {name: given.pop(name) for name in ("seconds", "only", "seed") if name in given}
+    names = ("seconds", "only", "seed", "thorough", "thorough_seconds")
+    run = {name: given.pop(name) for name in names if name in given}
     return judge(examine(factory, seconds=60, **given), **run)
 
 
@@ -37,6 +38,8 @@ WRAPPED = ("close_closes_what_it_wraps",)
 COUNTED = ("episode_statistics_of_the_episode",)
 # And of entries that only some rows have. In DISABLED mode the resets give no such entries.
 PARTIAL = ("infos_without_others_entries",)
+# And of what shows in few programs only, as an end may hide it.
+LATE = ("no_stale_result_after_error",)
 # And of states that are seen again and again.
 TERMINAL = ("terminal_states_terminate",)
 
@@ -54,6 +57,7 @@ def corner(row: int) -> World:
 def test_a_correct_environment_exercises_every_check() -> None:
     for mode in some(MODES):
         given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
+        given |= {"thorough": LATE, "thorough_seconds": 2}
         results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.03, **given)
         alike = Form(mode, (6,), kind="counted", steady=True)
         more = look(lambda alike=alike: RowsEnv(alike), seconds=0.03, only=ALIKE)
