@@ -191,8 +191,10 @@ class Base:
         given = {**options[0], **more} if options else more
         if self.resets_rows and function in (None, reset_with_mask) and not more:
             rows = np.flatnonzero(mask).tolist()
-            none: list[Options] = [{}] * self.env.num_envs
-            return self._noted(self.reset_each(rows, self._kwargs(seed, options or none)))
+            every = self._kwargs(seed, options or [{}] * self.env.num_envs)
+            # As in an autoreset, nothing is passed where there is nothing to pass.
+            passed = [{} if own == {"seed": None} else own for own in every]
+            return self._noted(self.reset_each(rows, passed))
         # The environment gets masks of its own, which it may change.
         if function in (None, reset_with_mask):
             own = {**(options[0] if options else {}), "reset_mask": mask.copy()}

@@ -56,8 +56,8 @@ def corner(row: int) -> World:
 
 def test_a_correct_environment_exercises_every_check() -> None:
     for mode in some(MODES):
-        given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
-        given |= {"thorough": LATE, "thorough_seconds": 2}
+        given: dict[str, Any] = {"thorough": LATE, "thorough_seconds": 2}
+        given |= {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
         results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.03, **given)
         alike = Form(mode, (6,), kind="counted", steady=True)
         more = look(lambda alike=alike: RowsEnv(alike), seconds=0.03, only=ALIKE)
