@@ -238,6 +238,30 @@ class FallsFarDownAtTheEnd(EndsElsewhereRow):
         return np.array([self.x, self.done], np.float32)
 
 
+@_form("last_obs_like_others", sub_envs=False)
+class NamesTheEnd(RowEnv):
+    """By one of three entries; which action is right is hidden, and the right one ends all."""
+
+    name = time = 0
+
+    def __init__(self, form: Form, row: int) -> None:
+        super().__init__(form, row)
+        self.observation_space: Any = spaces.Box(0, 99, (4,), np.int64)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.code, self.name, self.time = int(self.np_random.integers(3)), 0, 0
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        right = int(action) == self.code
+        self.name, self.time = 1 if right else 2, self.time + 1
+        return self.observe(), float(right), right, self.time == 25, {}
+
+    def observe(self) -> Any:
+        return np.array([*np.eye(3, dtype=np.int64)[self.name], self.time])
+
+
 @_form("infos_of_the_autoreset", infos=False, sub_envs=False)
 class TellsTheSeedAndTheDevice(RowsEnv):
     """Where there is a seed; and the device in each reset of all rows."""
@@ -254,6 +278,14 @@ class HasAttributesButNoMethods(RowsEnv):
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         raise NotImplementedError(name)
+
+
+@_form("call_get_set_attr")
+class HandsOutWhatWasSet(RowsEnv):
+    """Its methods are its own; what was set is handed out, and not called."""
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return tuple(getattr(row, name) for row in self.rows)
 
 
 @_form("metadata_not_shared")
