@@ -21,6 +21,7 @@ from sb3compat._convert.types import (
     Array,
     Flags,
     Function,
+    Kwargs,
     Options,
     Rows,
     StandsFor,
@@ -78,9 +79,7 @@ class Tap(StandsFor):
         within, base = self._sb3compat_within, self._sb3compat_base
         if within is None:
             return base.call_of_user(base.env.reset, *args, **kwargs)  # type: ignore[no-any-return]
-        if args:
-            kwargs = inspect.signature(base.env.reset).bind(*args, **kwargs).arguments
-        return within.reset_arrived(**kwargs)
+        return within.reset_arrived(**_by_name(base.env.reset, args, kwargs))
 
     def step(self, *args: Any, **kwargs: Any) -> VectorStepResult:
         """Step all rows."""
@@ -119,6 +118,26 @@ class Tap(StandsFor):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tap, (self._sb3compat_base,)
+
+
+def _by_name(method: Function, args: tuple[Any, ...], kwargs: Kwargs) -> Kwargs:
+    """The arguments of a method by their names.
+
+    Raises:
+        TypeError: If the method does not take them, or takes one by its place only.
+    """
+    if not args:
+        return kwargs
+    signature = inspect.signature(method)
+    signature.bind(*args, **kwargs)  # raises what the method would raise
+    by_place = signature.parameters.values()
+    names = [each.name for each in by_place if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if len(args) > len(names):
+        raise TypeError(
+            f"Expected arguments of reset that have names, got {shown(args)} for {names} from a "
+            "vector wrapper. Let the wrapper pass them by name."
+        )
+    return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
 def _is_own(name: str) -> bool:
@@ -203,12 +222,27 @@ class Wrapped:
             result = self.base.reset(seed, row_options, **more)
             self._arrived[:] = True
         else:
-            # A copy, as the one who has made the mask may change it.
-            mask = np.array(mask, np.bool_)
+            mask = self._checked_mask(mask)
             result = self.base.reset_rows(mask, seed, row_options, **more)
             self._arrived |= mask
         self.own_keys = _keys_of(result[1], self.env.num_envs)
         return result
+
+    def _checked_mask(self, given: Any) -> Flags:
+        """A copy of a mask, as the one who has made it may change it.
+
+        Raises:
+            PartialResetError: If it is none, or names no row: Gymnasium's own reset, which may be
+                bypassed, refuses these as well.
+        """
+        mask = np.array(to_numpy(given))
+        if mask.dtype == np.bool_ and mask.shape == self._arrived.shape and mask.any():
+            return mask
+        raise PartialResetError(
+            f"Expected options['reset_mask'] of a wrapper in {self.env} to be a bool array of "
+            f"shape {self._arrived.shape} with at least one True, got {shown(given)}. Let the "
+            "wrapper pass such a mask, or none for a reset of all rows."
+        )
 
     def step_arrived(self, *args: Any, **kwargs: Any) -> VectorStepResult:
         """Step the environment, and record the endings and the keys of the infos."""

@@ -91,8 +91,8 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
     names = ("get_attr", "set_attr", "env_method", "env_is_wrapped", _TARGETS[name])
     if not keeps_methods(vec_env, name, *names):
         return False
-    # A subclass may present several rows of one environment.
-    rows: Sequence[Any] = private(vec_env, {"DummyVecEnv": "envs"}.get(name, "remotes"))
+    # A subclass may present several rows of one environment, or have none.
+    rows: Sequence[Any] = getattr(vec_env, {"DummyVecEnv": "envs"}.get(name, "remotes"), ())
     return len(rows) == vec_env.num_envs  # type: ignore[attr-defined, no-any-return]
 
 

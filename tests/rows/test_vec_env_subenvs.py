@@ -185,4 +185,7 @@ class TwoRowsOfOne(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
 
 
 def test_vec_env_with_other_rows_than_environments_is_reached_by_its_methods() -> None:
-    assert isinstance(vec_env_subenvs(TwoRowsOfOne()), MethodSubEnvs)
+    env = TwoRowsOfOne()
+    assert isinstance(vec_env_subenvs(env), MethodSubEnvs)
+    del env.envs  # as in a class that has skipped the `__init__` of SB3's
+    assert isinstance(vec_env_subenvs(env), MethodSubEnvs)

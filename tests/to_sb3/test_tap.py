@@ -340,9 +340,9 @@ def test_reset_by_a_reference_of_its_own_loses_no_options_that_differ_by_row() -
 class Scenes(UnknownEnv):
     """Takes more than other environments."""
 
-    def reset(self, seed: Any = None, options: Any = None, scene: str = "flat") -> Any:  # type: ignore[override]
+    def reset(self, seed: Any = None, options: Any = None, **more: Any) -> Any:  # type: ignore[override]
         obs, infos = super().reset(seed=seed, options=options)
-        return obs, {**infos, "scene": np.array([scene] * self.num_envs)}
+        return obs, {**infos, "scene": np.array([more.get("scene", "flat")] * self.num_envs)}
 
     def step(self, actions: Any, dt: float = 0.5) -> Any:
         *result, infos = super().step(actions)
@@ -367,3 +367,21 @@ def test_arguments_that_only_the_environment_takes_arrive() -> None:
     plain.step(ACTIONS)
     same(wrapped.reset(seed=3), plain.reset(seed=3))
     same(wrapped.step(ACTIONS), plain.step(ACTIONS))
+
+
+@pytest.mark.parametrize("mask", [np.array([1]), np.array([1, 0]), np.array([False, False])])
+def test_mask_of_a_wrapper_that_is_none_is_refused_as_by_gymnasium(mask: Any) -> None:
+    source = Passes(SyncVectorEnv(fns()), lambda options: {"reset_mask": mask})
+    with pytest.raises((ValueError, TypeError, AssertionError)):
+        source.reset()
+    with pytest.raises(sb3compat.PartialResetError, match=r"shape \(2,\) with at least one True"):
+        sb3compat.to_sb3(source).reset()
+
+
+def test_arguments_of_a_reset_without_names_are_refused() -> None:
+    class ByPlace(Scenes):
+        def reset(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+            return super().reset(*args, **kwargs)
+
+    with pytest.raises(TypeError, match="Let the wrapper pass them by name"):
+        sb3compat.to_sb3(Hills(ByPlace(fns(), DISABLED))).reset()

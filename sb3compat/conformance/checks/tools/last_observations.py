@@ -247,7 +247,7 @@ def _moves_by_action(episode: Episode) -> Iterator[tuple[tuple[bytes, bytes], Va
 def _reordered(one: Any, other: Any) -> bool:
     """Whether two observations have the same entries, in another order.
 
-    Not if zeros and ones alone are elsewhere: an entry of one of these may name the end.
+    Not if they differ in zeros and ones only: which entry is a one may name the end.
     """
     parts = list(zip(pieces(one), pieces(other), strict=False))
     if not all(equal(np.sort(a), np.sort(b)) for a, b in parts):
