@@ -201,12 +201,24 @@ class StepsOnAfterSomeEnds(Speeds):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         first = super().end(i, last, info)
         self.ends += 1
-        if self.ends % 3 == 0:
+        if self.holds():
             return first
         row = self.envs[i].unwrapped
         obs = row.step(np.full(2, self.speed / 2))[0]
         row.time = 0  # the limit is another matter
         return np.append(obs, self.speed / 2)
+
+    def holds(self) -> bool:
+        """Whether an end is in the last of the times for which the action is repeated."""
+        return self.ends % 3 == 0
+
+
+@vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(continuous=True))
+class StepsOnAfterFewEnds(StepsOnAfterSomeEnds):
+    """Too few in each row to be told from chance."""
+
+    def holds(self) -> bool:
+        return self.ends % 3 != 0
 
 
 @vec_env_mutant("autoreset_like_reset", referenced=False, config=Config(lengths=(3, 4, 5)))
@@ -361,6 +373,22 @@ class TruncatedInATerminalStateOfItsTime(Points):
 class MasksOfTheEpisodeBefore(Masked):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         return Points.end(self, i, last, info)
+
+
+@vec_env_mutant("action_masks_of_the_new_episode", referenced=False, options=None)
+class ObservedMasksOfTheEpisodeBefore(Masked):
+    """Observations contain the masks; those that `env_method` gives are right."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        shown = {"at": self.observation_space, "mask": spaces.MultiBinary(4)}
+        self.observation_space = spaces.Dict(shown)
+
+    def observed(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        return {"at": obs, "mask": self.allowed(i).astype(np.int8)}
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return {**super().end(i, last, info), "mask": last["mask"]}
 
 
 @vec_env_mutant(

@@ -271,20 +271,22 @@ def _understands(env: Any, options: Mapping[str, Any]) -> bool:
     return differs and all(obs in env.observation_space for obs in seen)
 
 
-# Wrappers whose results depend on everything that any row has seen, and the attribute that says
-# whether they still learn.
-_NORMALIZERS = {
-    "VecNormalize": "training",
-    "NormalizeObservation": "update_running_mean",
-    "NormalizeReward": "update_running_mean",
-}
+# The names of flags of normalizers: they still learn, or no longer.
+_LEARNS = re.compile("_?(train|training|learn|learning|update(_running)?_(mean|stats|statistics))")
+_FROZEN = re.compile("_?(frozen|freeze)")
 
 
 def _normalizes(env: Any) -> bool:
+    """Whether its results depend on everything that any row has seen."""
     return any(
-        getattr(layer, _NORMALIZERS[known[0]], True) if known else _has_running_statistics(layer)
-        for layer in layers_of(env)
-        for known in [[c.__name__ for c in type(layer).__mro__ if c.__name__ in _NORMALIZERS]]
+        _has_running_statistics(layer) and not _is_frozen(layer) for layer in layers_of(env)
+    )
+
+
+def _is_frozen(layer: Any) -> bool:
+    return any(
+        (value is False and _LEARNS.fullmatch(name)) or (value is True and _FROZEN.fullmatch(name))
+        for name, value in getattr(layer, "__dict__", {}).items()
     )
 
 

@@ -121,9 +121,10 @@ def test_rows_under_running_statistics_are_not_separate() -> None:
 class Scales(gym.vector.VectorWrapper):
     """A normalizer of one's own, or something else with such names."""
 
-    def __init__(self, kept: Any) -> None:
+    def __init__(self, kept: Any, **flags: bool) -> None:
         super().__init__(RowsEnv(Form()))
         self.kept = kept
+        self.__dict__.update(flags)
 
 
 def test_running_statistics_are_known_by_what_they_hold() -> None:
@@ -135,6 +136,14 @@ def test_running_statistics_are_known_by_what_they_hold() -> None:
     for kept, lasts in known:
         found = capabilities(partial(Scales, kept))
         assert {found["separate_rows"], found["repeatable"]} == {not lasts}
+
+
+@pytest.mark.parametrize("flag", ["training", "_update_running_mean", "learning", "frozen"])
+def test_running_statistics_that_are_frozen_change_nothing(flag: str) -> None:
+    statistics = SimpleNamespace(mean=np.zeros(2), var=1.0, count=1e-4)
+    for value in (False, True):
+        found = capabilities(partial(Scales, statistics, **{flag: value}))
+        assert found["repeatable"] == (value == (flag == "frozen"))
 
 
 def test_without_any_chance_rows_are_alike_if_they_do_the_same() -> None:

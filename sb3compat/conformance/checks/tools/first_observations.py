@@ -44,6 +44,8 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     is about the masked resets that the caller asks for.
     """
     known: list[Value] = []
+    pooled: list[Value] = []
+    together: list[list[Episode]] = []
     agreed = [i for i in record.rows if _begins_as_its_single(record, i)]
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]
@@ -56,9 +58,14 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
         else:
             yield from _leaves_the_episode(found, i)
             yield from _begins_as_known(starts, firsts, i)
-            yield from _never_strays(starts, found, i)
+            yield from _never_strays(starts, [found], i)
+            pooled += starts
+            together.append(found)
         yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
+    # What the resets of all rows share, few ends of each may leave.
+    if len(together) > 1:
+        yield from _never_strays(pooled, together)
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
     second = [episode for episode in _after_others(record) if episode.row not in agreed]
     if known and len(second) >= FEWEST:
@@ -115,9 +122,12 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
     yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
 
 
-def _never_strays(starts: list[Value], found: list[Episode], i: int) -> Iterator[Demand]:
-    """No part of the first observations after ends leaves what all resets share."""
-    pairs, clocks = followed(found), _clocks(found)
+def _never_strays(
+    starts: list[Value], rows: list[list[Episode]], i: int | None = None
+) -> Iterator[Demand]:
+    """No part of the first observations after ends leaves what all resets share, in some rows."""
+    pairs = [pair for found in rows for pair in followed(found)]
+    clocks = _clocks([episode for found in rows for episode in found])
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
     if not pairs or not strays(*map(values, (starts, firsts, lasts)), clocks):
         return

@@ -93,12 +93,8 @@ def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
     env.step(batch(scene.subject, [scene.subject.actions[0]] * scene.n))
     held = scene.made_by("belongings", "held", before)
     env.close()
-    yield expect(
-        f"not left_over({{0}}, {_PATIENCE})",
-        held.value,
-        what="left_over({0}, 0)",
-        should="nothing, as the environment is closed",
-    )
+    left = scene.made_by("left_over", "left", held, _PATIENCE)
+    yield expect("not {0}", left.value, should="nothing, as the environment is closed")
 
 
 def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.evidence import STEPS, bytes_of, distinct, equal, values
 from sb3compat.conformance.checks.tools.scenes import access_or_refusal, attributes_of_now, returns
 from sb3compat.conformance.checks.vec_env.marks import ENDINGS, marked
@@ -63,7 +65,7 @@ def set_attr_only_named_rows(scene: Scene) -> Iterator[Demand]:
 def _named(scene: Scene) -> tuple[Any, list[int]]:
     """Some rows as `indices` names them, and their numbers."""
     chosen = scene.some_rows()
-    ways: list[tuple[Any, list[int]]] = [(chosen, chosen), (0, [0]), (-1, [scene.n - 1])]
+    ways: list[tuple[Any, list[int]]] = [(chosen, chosen), (0, [0])]
     return scene.choose(ways)
 
 
@@ -71,9 +73,8 @@ def _named(scene: Scene) -> tuple[Any, list[int]]:
 def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     """`get_attr(name, indices)` returns one value for each named row, in the order of `indices`.
 
-    `indices` is None for all rows, one int, or several, and -1 is the last row. Typical mistakes:
-    the order of the rows instead of that of `indices`; 0 taken for None; values that
-    an earlier call has read.
+    `indices` is None for all rows, one int, or several. Typical mistakes: the order of the rows
+    instead of that of `indices`; 0 taken for None; values that an earlier call has read.
     """
     env = scene.make()
     _mark(scene, env)
@@ -81,12 +82,10 @@ def get_attr_indices(scene: Scene) -> Iterator[Demand]:
     ways: list[tuple[str, list[int]]] = [
         (str(list(range(n))[::-1]), list(range(n))[::-1]),
         ("0", [0]),
-        ("-1", [n - 1]),
         ("None", list(range(n))),
         ("(0,)", [0]),
         (f"range({n})", list(range(n))),
         (f"[{n - 1}, 0, {n - 1}]", [n - 1, 0, n - 1]),
-        ("[-1]", [n - 1]),
     ]
     indices, rows = scene.choose(ways)
     yield returns(env.get_attr("kit_mark", indices=Drawn(indices)), [10 + i for i in rows])
@@ -106,12 +105,13 @@ def _mark(scene: Scene, env: Recorded) -> None:
 def numpy_int_indices(scene: Scene) -> Iterator[Demand]:
     """`indices` may be an array of NumPy integers, as `np.flatnonzero(dones)` gives.
 
-    Typical mistake: indices are looked up in a dict, or compared by type.
+    As in a list, -1 is the last row. Typical mistake: indices are looked up in a dict, or compared
+    by type.
     """
     env = scene.make()
     _mark(scene, env)
-    rows = scene.choose([[scene.n - 1, 0], [0], [scene.n - 1]])
-    expected = [10 + i for i in rows]
+    rows = scene.choose([[scene.n - 1, 0], [0], [-1]])
+    expected = [10 + i % scene.n for i in rows]
     values = scene.caught(env.get_attr, "kit_mark", indices=Drawn(f"np.array({rows})"))
     yield expect("{0} is None", values.error, should=f"None, and the values {expected}")
     yield returns(values, expected)
@@ -186,8 +186,8 @@ def env_method_args(scene: Scene) -> Iterator[Demand]:
         return
     for i in scene.rows:
         env.set_attr("kit_echo", Drawn(f"partial(dict, row={i})"), indices=[i])
-    rows = scene.choose([list(scene.rows)[::-1], [0], [-1], None])
-    called = [i % scene.n for i in (scene.rows if rows is None else rows)]
+    rows = scene.choose([list(scene.rows)[::-1], [0], None])
+    called = scene.rows if rows is None else rows
     echoes = _called(env, "kit_echo", [("a", 1)], indices=rows, b=2)
     yield returns(echoes, [{"row": i, "a": 1, "b": 2} for i in called])
 
@@ -235,7 +235,7 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
         wrapped,
         should=f"{n} bools",
     )
-    one = scene.choose((*scene.rows, -1))
+    one = scene.choose(scene.rows)
     yield expect(
         f"list({{0}}) == [{{1}}[{one}]]",
         env.env_is_wrapped(limit, indices=[one]).asked,
@@ -274,11 +274,12 @@ def _monitors_are_told(env: Recorded) -> Iterator[Demand]:
 
 @error(source=_MASKS, after=(*ENDINGS, "obs_after_done_is_reset_obs"))
 def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
-    """`env_method("action_masks")` has the masks of the new episode where a row has just ended.
+    """The action masks where a row has just ended are those of the new episode.
 
-    SB3-Contrib's algorithms ask for them before each action, and choose among the actions that they
-    allow. Equal observations, or the starts after `reset()`, show what the masks depend on. Typical
-    mistake: they are computed after the action of a step, and not after the reset within it.
+    SB3-Contrib's algorithms ask for `env_method("action_masks")` before each action, and choose
+    among the actions that they allow. Equal observations, or the starts after `reset()`, show what
+    the masks depend on; an observation may contain them as well. Typical mistake: they are computed
+    after the action of a step, and not after the reset within it.
     """
     subject, env = scene.subject, scene.make()
     has = scene.caught(env.has_attr, "action_masks")
@@ -311,9 +312,23 @@ def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
         expected = alike or [starts[0][1]] * constant
         scene.judged |= bool(expected)
         wrong += [(mask, each) for each in expected[:1] if not equal(mask.value, each.value)]
+    yield from _masks_in_observations([*starts, *others], new)
     if len(wrong) > 1:
         mask, usual = wrong[-1]
         same = "at the same observation in other episodes" if by_obs else "after each reset()"
         yield expect("equal({0}, {1})", mask, usual, should=f"{short(usual.value)}, as {same}")
     if not scene.judged:
         raise NotExercisedError("it cannot be told what the masks depend on")
+
+
+def _masks_in_observations(
+    others: list[tuple[Value, Value]], new: list[tuple[Value, Value]]
+) -> Iterator[Demand]:
+    """What is equal to the masks in all other observations is so in the first ones after ends."""
+    if not isinstance(others[0][0].value, dict):
+        return
+    for key in others[0][0].value:
+        if all(np.array_equal(obs.value[key], mask.value) for obs, mask in others):
+            for obs, mask in new:
+                should = "the mask that env_method gives, as in all other observations"
+                yield expect("np.array_equal({0}, {1})", obs[key], mask, should=should)
