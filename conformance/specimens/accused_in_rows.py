@@ -223,10 +223,23 @@ class ClimbsAtEachEnd(EndsElsewhereRow):
         return np.array([self.x, self.level], np.float32)
 
 
+class ClimbsUntilItGetsASeed(ClimbsAtEachEnd):
+    """Episodes are longer then."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.level = min(self.level, 5) if seed is None else 0
+        self.length = 1 + 4 * self.level
+        return super().reset(seed=seed, options=options)
+
+
 for _mode in ("NextStep", "SameStep", "Disabled"):
-    _form(
-        "seed_works_again", "masked_reset_restarts_masked", mode=_mode, lengths=(6,), infos=False
-    )(type(f"ClimbsAtEachEnd{_mode}", (ClimbsAtEachEnd,), {}))
+    for _names, _row in (
+        (("seed_works_again", "masked_reset_restarts_masked"), ClimbsAtEachEnd),
+        (("autoreset_like_reset",), ClimbsUntilItGetsASeed),
+    ):
+        _form(*_names, mode=_mode, lengths=(6,), infos=False)(
+            type(f"{_row.__name__}{_mode}", (_row,), {})
+        )
 
 
 @_form("last_obs_like_others", endings=("terminated",), infos=False, **_SHORT)

@@ -15,6 +15,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     distinct,
     equal,
     followed,
+    is_unseeded_reset,
     moves_of,
     not_all_alike,
     too_much_alike,
@@ -48,7 +49,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     together: list[list[Episode]] = []
     agreed = [i for i in record.rows if _begins_as_its_single(record, i)]
     for i, found in enumerate(by_row(record)):
-        starts = [episode.first for episode in _reset(found)]
+        starts = [episode.first for episode in _reset_after_ends(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
         if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
             continue
@@ -62,7 +63,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
             pooled += starts
             together.append(found)
         yield from _drawn_anew(starts, firsts, i)
-        yield from _lasts(found, len(starts), i)
+        yield from _lasts(found, i)
     # What the resets of all rows share, few ends of each may leave.
     if len(together) > 1:
         yield from _never_strays(pooled, together)
@@ -100,6 +101,21 @@ def _reset(found: list[Episode]) -> list[Episode]:
         if seed is None or seed not in seeds:
             kept.append(episode)
         seeds.add(seed)
+    return kept
+
+
+def _reset_after_ends(found: list[Episode]) -> list[Episode]:
+    """The episodes after resets without a seed, and after an end since the last one with a seed.
+
+    What an episode earns for the next ones, such as a level, a seed may set back.
+    """
+    kept = []
+    earned = False
+    for episode in found:
+        if episode.by == "reset":
+            earned &= is_unseeded_reset(episode)
+            kept += [episode] * earned
+        earned |= episode.over
     return kept
 
 
@@ -180,17 +196,17 @@ def _stays(found: list[Episode]) -> bool:
     return any(equal(a.last.value, b.first.value) for a, b in followed(found))
 
 
-def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
+def _lasts(found: list[Episode], i: int) -> Iterator[Demand]:
     """Episodes after an end are not all over after as many steps as none after a reset is.
 
     Then the time limit goes on counting, or does not count the same steps. Terminations count only
     if they look like those at a limit: after a reset, too, they all come after as many steps.
     """
-    over = [episode for episode in found if episode.over]
-    later = [episode for episode in over if episode.by != "reset"]
-    first = [len(episode.steps) for episode in _reset(over)]
+    later = [episode for episode in found if episode.over and episode.by != "reset"]
+    reset = [episode for episode in _reset_after_ends(found) if episode.over]
+    first = [len(episode.steps) for episode in reset]
     lasted = [len(episode.steps) for episode in later]
-    cut = {episode.cut for episode in over}
+    cut = {episode.cut for episode in (*later, *reset)}
     if not first or len(set(lasted)) != 1 or len(cut) != 1:
         return
     if cut == {False} and len(set(first)) != 1:
@@ -203,9 +219,9 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
     if lasted[0] not in first and chance < CHANCE:
         ends = Several([_flags(episode) for episode in later])
         should = (
-            f"after {first[0]} steps, as after {resets} resets, and not over after {lasted[0]}"
+            f"after {first[0]} steps, as after {n} resets, and not over after {lasted[0]}"
             if len(set(first)) == 1
-            else f"after {min(first)} steps at least, as after {resets} resets"
+            else f"after {min(first)} steps at least, as after {n} resets"
         )
         yield expect("not all({0})", ends, what="{0}", should=should, row=i)
 
