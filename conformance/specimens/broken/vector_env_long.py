@@ -136,7 +136,7 @@ class OneMaskForTwoEntries(RowsEnv):
         return infos
 
 
-@vector_env_mutant("infos_without_others_entries", modes=("Disabled",))
+@vector_env_mutant("infos_without_old_entries", "infos_without_others_entries", modes=("Disabled",))
 class MaskOfAllRowsAfterMaskedResets(RowsEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         obs, infos = super().reset(seed=seed, options=options)

@@ -278,9 +278,7 @@ _FROZEN = re.compile("_?(frozen|freeze)")
 
 def _normalizes(env: Any) -> bool:
     """Whether its results depend on everything that any row has seen."""
-    return any(
-        _has_running_statistics(layer) and not _is_frozen(layer) for layer in layers_of(env)
-    )
+    return any(_has_running_statistics(layer) and not _is_frozen(layer) for layer in layers_of(env))
 
 
 def _is_frozen(layer: Any) -> bool:

@@ -65,7 +65,29 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
             )
             yield has_not(nexts[-1], key, should, i)
     yield from _entries_of_ended_rows(record)
+    yield from _zeros_of_rows_left_out(record)
     raise NotExercisedError("too few steps follow an end")
+
+
+def _zeros_of_rows_left_out(record: Record) -> Iterator[Demand]:
+    """A masked reset tells no zeros of rows that it leaves out, if it never does of the others."""
+    resets = [call for call in record.batches if not call.is_step and call.mask is not None]
+    known = [(bool(call.mask[i]), i, call.infos.info(i)) for call in resets for i in record.rows]
+    for key in sorted({key for *_, info in known for key in info.value}, key=str):
+        given = [info.value[key] for named, _, info in known if named and key in info.value]
+        left = [(i, info) for named, i, info in known if not named and key in info.value]
+        numbers = [np.asarray(value) for value in (*given, *(info.value[key] for _, info in left))]
+        if any(number.dtype.kind not in "iuf" for number in numbers):  # a flag may tell who it was
+            continue
+        drawn = distinct(given) >= _FEWEST and len(left) >= _MANY
+        if drawn and [number.any() for number in numbers] == [True] * len(given) + [False] * len(
+            left
+        ):
+            i, info = left[-1]
+            should = "no such entry, as this row was not reset; those that were have other numbers"
+            yield expect(
+                f"{key!r} not in {{0}}", info, what=f"{{0}}[{key!r}]", should=should, row=i
+            )
 
 
 def _after(record: Record, episode: Episode, later: Episode) -> Call:

@@ -124,7 +124,8 @@ def infos_without_old_entries(record: Record) -> Iterator[Demand]:
 
     Code that looks for the entry finds another end. Typical mistakes: the dict of the last step is
     filled again, and its masks stay as they were; `_add_info` gets the number of a row among those
-    that end, not the row.
+    that end, not the row; after a masked reset the masks name all rows, with zeros in those that it
+    leaves out.
     """
     yield from infos_of_their_own_step(record)
 
