@@ -232,14 +232,46 @@ class ClimbsUntilItGetsASeed(ClimbsAtEachEnd):
         return super().reset(seed=seed, options=options)
 
 
+class AgesUntilItGetsASeed(ClimbsAtEachEnd):
+    """It is as old after each seed, if all begin as long a part of its life."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.level *= seed is None
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> Any:
+        self.level += 1
+        return super().step(action)
+
+
 for _mode in ("NextStep", "SameStep", "Disabled"):
     for _names, _row in (
         (("seed_works_again", "masked_reset_restarts_masked"), ClimbsAtEachEnd),
         (("autoreset_like_reset",), ClimbsUntilItGetsASeed),
+        (("autoreset_like_reset",), AgesUntilItGetsASeed),
     ):
         _form(*_names, mode=_mode, lengths=(6,), infos=False)(
             type(f"{_row.__name__}{_mode}", (_row,), {})
         )
+
+
+@_form("rows_are_alike", "endings_together", infos=False, **_SHORT)
+class OpensABoxAtTheEnd(EndsElsewhereRow):
+    """That of a higher row holds more, which nothing else shows."""
+
+    def __init__(self, form: Form, row: int) -> None:
+        super().__init__(form, row)
+        self.most, self.found = 10 + 5 * row, 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.found = 0
+        return super().reset(seed=seed, options=options)
+
+    def end(self) -> None:
+        self.found = min(int(self.np_random.integers(30)), self.most)
+
+    def observe(self) -> Any:
+        return np.array([self.x, self.found], np.float32)
 
 
 @_form("last_obs_like_others", endings=("terminated",), infos=False, **_SHORT)

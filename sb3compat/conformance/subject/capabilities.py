@@ -147,6 +147,7 @@ def _alike_rows(env: Any, family: Family) -> bool:
     """
     equal = PRELUDE["equal"]
     try:
+        kept = _kept_in_rows(env)
         for steps in (0, _FEW_STEPS):
             runs = [_begin(env, family, seed, steps) for seed in (11, 12, 31, 32)]
             # They are as long as the shortest of them.
@@ -154,10 +155,40 @@ def _alike_rows(env: Any, family: Family) -> bool:
             if env.num_envs < 2 or not all(equal(a[1:], b[:-1]) for a, b in pairs):
                 return False
             if any(not equal(a[1:], a[:-1]) for a, _ in pairs):
-                return True
-        return all(map(equal, runs[0], runs[2])) and _own_generators(env, family)
+                break
+        else:
+            if not (all(map(equal, runs[0], runs[2])) and _own_generators(env, family)):
+                return False
+        return not _differ_by_design(kept, _kept_in_rows(env))
     except Exception:
         return False
+
+
+def _kept_in_rows(env: Any) -> list[dict[str, Any]]:
+    """The numbers and spaces that the single environment of each row keeps, if these show."""
+    kinds = (*_NUMBERS, spaces.Space)
+    return [
+        {
+            name: deepcopy(value)
+            for name, value in vars(row.unwrapped).items()
+            if isinstance(value, kinds)
+        }
+        for row in PRELUDE["singles_in"](env)
+    ]
+
+
+def _differ_by_design(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> bool:
+    """Whether what resets and steps leave as it is differs by row, but for a number of the row."""
+    equal = PRELUDE["equal"]
+    for name in set[str]().union(*now):
+        was, kept = ([row.get(name) for row in rows] for rows in (before, now))
+        numbered = all(type(value) is int for value in kept) and kept in (
+            [*range(len(kept))],
+            [*range(1, len(kept) + 1)],
+        )
+        if equal(was, kept) and not (numbered or equal(kept[1:], kept[:-1])):
+            return True
+    return False
 
 
 def _reset(env: Any, family: Family, seed: int) -> Any:

@@ -50,6 +50,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     agreed = [i for i in record.rows if _begins_as_its_single(record, i)]
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset_after_ends(found)]
+        drawn = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
         if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
             continue
@@ -59,10 +60,14 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
         else:
             yield from _leaves_the_episode(found, i)
             yield from _begins_as_known(starts, firsts, i)
-            yield from _never_strays(starts, [found], i)
-            pooled += starts
+            for cut in (False, True):
+                later = [b.first for a, b in followed(found) if a.cut == cut]
+                if len(later) >= FEWEST:
+                    yield from _begins_as_known(starts, later, i)
+            yield from _never_strays(drawn, [found], i)
+            pooled += drawn
             together.append(found)
-        yield from _drawn_anew(starts, firsts, i)
+        yield from _drawn_anew(drawn, firsts, i)
         yield from _lasts(found, i)
     # What the resets of all rows share, few ends of each may leave.
     if len(together) > 1:
@@ -105,18 +110,23 @@ def _reset(found: list[Episode]) -> list[Episode]:
 
 
 def _reset_after_ends(found: list[Episode]) -> list[Episode]:
-    """The episodes after resets without a seed, and after an end since the last one with a seed.
+    """The episodes after resets without a seed and after an end, between two seeds.
 
-    What an episode earns for the next ones, such as a level, a seed may set back.
+    What an episode earns for the next ones, such as a level, a seed may set back, and after each it
+    may be earned alike. Of resets without an end in between, which leave it, the last one counts.
     """
-    kept = []
-    earned = False
+    parts: list[list[Episode]] = [[]]
+    earned = new = False
     for episode in found:
-        if episode.by == "reset":
-            earned &= is_unseeded_reset(episode)
-            kept += [episode] * earned
+        if episode.by == "reset" and not is_unseeded_reset(episode):
+            parts.append([])
+            earned = False
+        elif episode.by == "reset" and earned:
+            parts[-1][len(parts[-1]) - (not new) :] = [episode]
+            new = False
         earned |= episode.over
-    return kept
+        new |= episode.over
+    return max(parts, key=len)
 
 
 def starts_drawn_anew(record: Record) -> Iterator[Demand]:
