@@ -245,12 +245,12 @@ class AgesUntilItGetsASeed(ClimbsAtEachEnd):
 
 
 for _mode in ("NextStep", "SameStep", "Disabled"):
-    for _names, _row in (
-        (("seed_works_again", "masked_reset_restarts_masked"), ClimbsAtEachEnd),
-        (("autoreset_like_reset",), ClimbsUntilItGetsASeed),
-        (("autoreset_like_reset",), AgesUntilItGetsASeed),
+    for _names, _row, _lengths in (
+        (("seed_works_again", "masked_reset_restarts_masked"), ClimbsAtEachEnd, (6,)),
+        (("autoreset_like_reset",), ClimbsUntilItGetsASeed, (6,)),
+        (("autoreset_like_reset",), AgesUntilItGetsASeed, (5, 7)),
     ):
-        _form(*_names, mode=_mode, lengths=(6,), infos=False)(
+        _form(*_names, mode=_mode, lengths=_lengths, infos=False)(
             type(f"{_row.__name__}{_mode}", (_row,), {})
         )
 
