@@ -281,10 +281,9 @@ class Wrapped:
             ended: The rows that end, as the wrappers say.
             any_row: Whether a row can be reset that the environment itself has not ended.
         """
-        below = np.zeros_like(ended)
-        names = ("terminations", "truncations")
-        for name, flags in zip(names, self.base.flags or (), strict=True):
-            below |= row_array(flags, len(ended), name).astype(np.bool_)
+        both = zip(("terminations", "truncations"), self.base.flags or (), strict=True)
+        flags = (row_array(array, len(ended), name) for name, array in both)
+        below = np.logical_or(*flags).astype(np.bool_, copy=False)
         wrong = below & ~ended if any_row else below != ended
         if wrong.any():
             raise UnsupportedEnvError(
