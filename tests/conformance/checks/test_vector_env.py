@@ -38,7 +38,7 @@ WRAPPED = ("close_closes_what_it_wraps",)
 COUNTED = ("episode_statistics_of_the_episode",)
 # And of entries that only some rows have. In DISABLED mode the resets give no such entries.
 PARTIAL = ("infos_without_others_entries",)
-# And of what shows in few programs only, as an end may hide it.
+# And of what an end may hide, where episodes are short.
 LATE = ("no_stale_result_after_error",)
 # And of states that are seen again and again.
 TERMINAL = ("terminal_states_terminate",)
@@ -56,8 +56,7 @@ def corner(row: int) -> World:
 
 def test_a_correct_environment_exercises_every_check() -> None:
     for mode in some(MODES):
-        given: dict[str, Any] = {"thorough": LATE, "thorough_seconds": 2}
-        given |= {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
+        given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
         results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.03, **given)
         alike = Form(mode, (6,), kind="counted", steady=True)
         more = look(lambda alike=alike: RowsEnv(alike), seconds=0.03, only=ALIKE)
@@ -67,6 +66,8 @@ def test_a_correct_environment_exercises_every_check() -> None:
             lambda mode=mode: VectorWrapper(RowsEnv(Form(mode=mode))), seconds=0.03, only=WRAPPED
         )
         more |= look(lambda mode=mode: WorldsVectorEnv(corner, mode, 3), only=TERMINAL)
+        long = Form(mode=mode, lengths=(12,))
+        more |= look(lambda long=long: RowsEnv(long), seconds=0.03, only=LATE)
         passed = {name for name, each in (results | more).items() if each.status == "passed"}
         assert passed | CLOSES == set(results), mode
 

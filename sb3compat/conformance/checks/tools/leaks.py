@@ -76,13 +76,16 @@ def _zeros_of_rows_left_out(record: Record) -> Iterator[Demand]:
     for key in sorted({key for *_, info in known for key in info.value}, key=str):
         given = [info.value[key] for named, _, info in known if named and key in info.value]
         left = [(i, info) for named, i, info in known if not named and key in info.value]
-        numbers = [np.asarray(value) for value in (*given, *(info.value[key] for _, info in left))]
-        if any(number.dtype.kind not in "iuf" for number in numbers):  # a flag may tell who it was
+        both = [*given, *(info.value[key] for _, info in left)]
+        # Others cannot be zero, and a flag may tell who was reset.
+        if not all(isinstance(value, int | float | np.number | np.ndarray) for value in both):
             continue
-        drawn = distinct(given) >= _FEWEST and len(left) >= _MANY
-        if drawn and [number.any() for number in numbers] == [True] * len(given) + [False] * len(
-            left
-        ):
+        numbers = [np.asarray(value) for value in both]
+        if any(number.dtype.kind not in "iuf" for number in numbers):
+            continue
+        told = [bool(number.any()) for number in numbers]
+        others = told == [True] * len(given) + [False] * len(left)
+        if others and distinct(given) >= _FEWEST and len(left) >= _MANY:
             i, info = left[-1]
             should = "no such entry, as this row was not reset; those that were have other numbers"
             yield expect(
