@@ -291,8 +291,9 @@ def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
     starts: list[tuple[Value, Value]] = []
     others: list[tuple[Value, Value]] = []
     new: list[tuple[Value, Value]] = []
-    for _ in range(_RESETS):
-        obs = env.reset().obs
+    seed = scene.seed() if subject.capabilities.get("seeding") else None
+    for k in range(_RESETS):
+        obs = (env.restart(seed) if k == 0 else env.reset()).obs
         masks = env.env_method("action_masks").whole
         starts += [(obs.row(i), masks[i]) for i in scene.rows]
     for _ in range(min(_MOST_STEPS, round(_MOST_SECONDS / max(subject.step_seconds, 1e-6)))):
