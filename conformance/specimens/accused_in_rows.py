@@ -224,7 +224,7 @@ class ClimbsAtEachEnd(EndsElsewhereRow):
 
 
 class ClimbsUntilItGetsASeed(ClimbsAtEachEnd):
-    """Episodes are longer then."""
+    """Its episodes are longer at a higher level."""
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         self.level = min(self.level, 5) if seed is None else 0
@@ -233,7 +233,7 @@ class ClimbsUntilItGetsASeed(ClimbsAtEachEnd):
 
 
 class AgesUntilItGetsASeed(ClimbsAtEachEnd):
-    """It is as old after each seed, if all begin as long a part of its life."""
+    """Its level is its age, which is the same a number of steps after any seed."""
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         self.level *= seed is None
@@ -257,7 +257,7 @@ for _mode in ("NextStep", "SameStep", "Disabled"):
 
 @_form("rows_are_alike", "endings_together", infos=False, **_SHORT)
 class OpensABoxAtTheEnd(EndsElsewhereRow):
-    """That of a higher row holds more, which nothing else shows."""
+    """The box of a higher row holds more, and only last observations show that."""
 
     def __init__(self, form: Form, row: int) -> None:
         super().__init__(form, row)

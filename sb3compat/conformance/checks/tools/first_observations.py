@@ -69,7 +69,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
             together.append(found)
         yield from _drawn_anew(drawn, firsts, i)
         yield from _lasts(found, i)
-    # What the resets of all rows share, few ends of each may leave.
+    # In each row alone, too few ends may leave it.
     if len(together) > 1:
         yield from _never_strays(pooled, together)
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
@@ -112,8 +112,9 @@ def _reset(found: list[Episode]) -> list[Episode]:
 def _reset_after_ends(found: list[Episode]) -> list[Episode]:
     """The episodes after resets without a seed and after an end, between two seeds.
 
-    What an episode earns for the next ones, such as a level, a seed may set back, and after each it
-    may be earned alike. Of resets without an end in between, which leave it, the last one counts.
+    An episode may earn something for the next ones, such as a level, which a seed sets back. It may
+    be the same at one place after each seed, so those of one part of the record are returned: the
+    part with most of them. Of several resets without an end in between, the last one counts.
     """
     parts: list[list[Episode]] = [[]]
     earned = new = False
@@ -151,7 +152,7 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
 def _never_strays(
     starts: list[Value], rows: list[list[Episode]], i: int | None = None
 ) -> Iterator[Demand]:
-    """No part of the first observations after ends leaves what all resets share, in some rows."""
+    """In these rows, no first observation after an end leaves what those of all resets share."""
     pairs = [pair for found in rows for pair in followed(found)]
     clocks = _clocks([episode for found in rows for episode in found])
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]

@@ -313,7 +313,7 @@ def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
         expected = alike or [starts[0][1]] * constant
         scene.judged |= bool(expected)
         wrong += [(mask, each) for each in expected[:1] if not equal(mask.value, each.value)]
-    yield from _masks_in_observations([*starts, *others], new)
+    yield from _masks_in_observations(scene, [*starts, *others], new)
     if len(wrong) > 1:
         mask, usual = wrong[-1]
         same = "at the same observation in other episodes" if by_obs else "after each reset()"
@@ -323,13 +323,14 @@ def action_masks_of_the_new_episode(scene: Scene) -> Iterator[Demand]:
 
 
 def _masks_in_observations(
-    others: list[tuple[Value, Value]], new: list[tuple[Value, Value]]
+    scene: Scene, others: list[tuple[Value, Value]], new: list[tuple[Value, Value]]
 ) -> Iterator[Demand]:
-    """What is equal to the masks in all other observations is so in the first ones after ends."""
+    """An entry that shows the masks in all other observations does so after ends, too."""
     if not isinstance(others[0][0].value, dict):
         return
     for key in others[0][0].value:
         if all(np.array_equal(obs.value[key], mask.value) for obs, mask in others):
+            scene.judged |= bool(new)
             for obs, mask in new:
                 should = "the mask that env_method gives, as in all other observations"
                 yield expect("np.array_equal({0}, {1})", obs[key], mask, should=should)
